@@ -1,0 +1,1 @@
+"""Memory middleware for agents, with the instruments on."""

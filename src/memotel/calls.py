@@ -1,0 +1,137 @@
+"""A call: one recall, search, save or write delivery in flight, and who may say how it ended.
+
+Whoever settles a call first decides its outcome, its duration and the end of its span: the work, the deadline
+or a cancellation. What the work does later changes nothing that the caller or a counter has seen.
+"""
+
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+
+from memotel.deadline import Deadline, monotonic
+from memotel.errors import MemotelError
+from memotel.outcomes import (
+    Adapter,
+    CircuitState,
+    Operation,
+    Outcome,
+    Phase,
+    Provider,
+    QuotaState,
+    WriteOutcome,
+)
+from memotel.values import Memories, Recall, Save, Scope, Search, Write, WriteAnswer
+
+RETRY = "retry"
+"""Outcome of a send that will be repeated; not terminal, so it is no member of an outcome enum."""
+
+Request = Recall | Search | Save | Write
+Answer = Memories | WriteAnswer
+Ending = Outcome | WriteOutcome | str
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """How a call ended: its outcome, and the answer or the error behind it."""
+
+    outcome: Ending
+    answer: Answer | None = None
+    error: BaseException | None = None
+    duration_s: float = 0.0
+
+
+class Call:
+    """One operation from its first line to its settlement.
+
+    Made in the caller's context. Attributes that the work fills in while it runs: `attempts`, `phase`, `circuit`,
+    `quota`. `trace` belongs to the telemetry middlewares and is opaque to everything else.
+    """
+
+    __slots__ = (
+        "_once",
+        "adapter",
+        "agent",
+        "attempts",
+        "budget_s",
+        "circuit",
+        "deadline",
+        "future",
+        "is_blocking",
+        "is_probe",
+        "on_settle",
+        "operation",
+        "phase",
+        "provider",
+        "quota",
+        "request",
+        "retry_cause",
+        "started_at",
+        "trace",
+    )
+
+    def __init__(
+        self,
+        operation: Operation,
+        request: Request,
+        *,
+        provider: Provider,
+        adapter: Adapter,
+        budget_s: float,
+        is_blocking: bool = False,
+    ) -> None:
+        self.operation = operation
+        self.request = request
+        self.provider = provider
+        self.adapter = adapter
+        self.agent: str | None = getattr(request, "agent", None)
+        self.budget_s = budget_s
+        self.started_at = monotonic()
+        self.deadline = Deadline(self.started_at + budget_s)
+        self.is_blocking = is_blocking
+        self.is_probe = False
+        self.attempts = 0
+        self.phase = Phase.QUEUE
+        self.circuit = CircuitState.CLOSED
+        self.quota = QuotaState.OK
+        self.retry_cause: str | None = None
+        self.trace: object | None = None
+        self.on_settle: Callable[[Call, Settlement], None] | None = None
+        self.future: Future[Settlement] = Future()
+        self._once = threading.Lock()
+
+    @property
+    def scope(self) -> Scope:
+        """Whose memory this call is about."""
+        request = self.request
+        return request.turn.scope if isinstance(request, Write) else request.scope
+
+    def settle(
+        self, outcome: Ending, answer: Answer | None = None, error: BaseException | None = None
+    ) -> bool:
+        """End the call with `outcome`; return False, changing nothing, if it had ended already.
+
+        Safe from any thread. `on_settle` has run when `future` gets its result.
+        """
+        if not self._once.acquire(blocking=False):
+            return False
+        settlement = Settlement(outcome, answer, error, monotonic() - self.started_at)
+        try:
+            if self.on_settle is not None:
+                self.on_settle(self, settlement)
+        finally:
+            self.future.set_result(settlement)
+        return True
+
+    def is_settled(self) -> bool:
+        """Whether somebody has ended this call."""
+        return self._once.locked()
+
+
+Handler = Callable[[Call], Awaitable[Answer]]
+"""One stage of a stack: takes a call, returns the answer or raises a `MemotelError`."""
+
+
+def ending_of(error: BaseException) -> Outcome:
+    """Return the one outcome that an error stands for."""
+    return error.outcome if isinstance(error, MemotelError) else Outcome.INTERNAL_ERROR

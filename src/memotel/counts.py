@@ -1,0 +1,110 @@
+"""The plain integers behind every counter and gauge, and the one lock that keeps them consistent.
+
+Recording is an increment; whoever reads takes one snapshot in which every sum agrees. Names, units and
+label names are in `memotel.telemetry.names`; label values are enum members or provider and adapter names.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+from enum import StrEnum
+
+Labels = tuple[str, ...]
+GaugeSource = Callable[[], Iterable[tuple["Gauge", Labels, float]]]
+
+
+class Count(StrEnum):
+    """A number that only grows (in this process, since its start or fork)."""
+
+    RECALLS = "recalls"  # provider, adapter, outcome
+    RECALL_TIMEOUTS = "recall_timeouts"  # provider, phase
+    CONTEXT_BYTES = "context_bytes"  # provider, adapter
+    TRUNCATED = "truncated"  # provider, part
+    SEARCHES = "searches"  # provider, adapter, outcome
+    LOOP_BLOCKED = "loop_blocked"  # provider
+    ACCEPTED = "accepted"  # provider, adapter, speaker
+    ADOPTED = "adopted"  # provider
+    RESENT = "resent"  # provider
+    HANDED_OVER = "handed_over"  # provider
+    WRITES = "writes"  # provider, adapter, speaker, outcome
+    DEDUPLICATED = "deduplicated"  # provider, adapter, kind
+    REFUSED = "refused"  # provider, reason
+    RETRIES = "retries"  # provider, operation, cause
+    QUOTA_DEGRADED = "quota_degraded"  # provider, operation, mode
+    CIRCUIT_TRANSITIONS = "circuit_transitions"  # provider, to
+
+
+class Gauge(StrEnum):
+    """A number that stands for now."""
+
+    OUTBOX_PENDING = "outbox_pending"  # provider; waiting, in flight and parked
+    OUTBOX_PARKED = "outbox_parked"  # provider
+    OUTBOX_FOREIGN = "outbox_foreign"  # provider
+    OUTBOX_CAPACITY = "outbox_capacity"  # provider
+    OUTBOX_BYTES = "outbox_bytes"  # provider
+    OUTBOX_OLDEST_AGE = "outbox_oldest_age"  # provider; seconds
+    UNACCOUNTED = "unaccounted"  # provider
+    QUOTA_STATE = "quota_state"  # provider, state
+    RATELIMIT_REMAINING = "ratelimit_remaining"  # provider
+    CIRCUIT_STATE = "circuit_state"  # provider, state
+    CREDENTIALS_REJECTED = "credentials_rejected"  # provider
+    PERMITS_IN_USE = "permits_in_use"  # provider
+    PERMITS_CAPACITY = "permits_capacity"  # provider
+    DISABLED = "disabled"  # part
+
+
+class Counts:
+    """Counters of one process, safe to use from any thread.
+
+    A key is a `Count` or `Gauge` with its label values in the order that the comments above give.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._values: dict[tuple[Count | Gauge, Labels], float] = {}
+        self._sources: list[GaugeSource] = []
+
+    def declare(self, name: Count | Gauge, *labels: str) -> None:
+        """Make the series exist at zero, so that its first event is visible to a rate."""
+        with self._lock:
+            self._values.setdefault((name, labels), 0)
+
+    def add(self, name: Count | Gauge, *labels: str, by: float = 1) -> None:
+        """Add `by` to one series."""
+        with self._lock:
+            key = (name, labels)
+            self._values[key] = self._values.get(key, 0) + by
+
+    def apply(self, *changes: tuple[Count | Gauge, Labels, float]) -> None:
+        """Add several changes as one: no snapshot sees some of them without the others."""
+        with self._lock:
+            for name, labels, by in changes:
+                key = (name, labels)
+                self._values[key] = self._values.get(key, 0) + by
+
+    def add_source(self, source: GaugeSource) -> None:
+        """Have `source` asked for gauges at each snapshot; values of equal labels are added up."""
+        with self._lock:
+            self._sources.append(source)
+
+    def snapshot(self) -> dict[Count | Gauge, dict[Labels, float]]:
+        """Return every series now, as `{name: {labels: value}}`."""
+        with self._lock:
+            values = list(self._values.items())
+            sources = list(self._sources)
+        result: dict[Count | Gauge, dict[Labels, float]] = {}
+        for (name, labels), value in values:
+            result.setdefault(name, {})[labels] = value
+        for source in sources:
+            for gauge, labels, value in source():
+                series = result.setdefault(gauge, {})
+                series[labels] = series.get(labels, 0) + value
+        return result
+
+    def total(self, name: Count | Gauge, *labels: str) -> float:
+        """Return the sum of the series whose labels start with `labels`."""
+        with self._lock:
+            return sum(
+                value
+                for (key, found), value in self._values.items()
+                if key is name and found[: len(labels)] == labels
+            )

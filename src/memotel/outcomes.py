@@ -1,0 +1,141 @@
+"""The closed sets: every outcome, state and label value that memotel can report.
+
+Metrics take their labels from here and from nowhere else, so no label can grow without bound.
+"""
+
+from enum import StrEnum
+
+
+class Provider(StrEnum):
+    """A memory service."""
+
+    MEMORYSYNC = "memorysync"
+    REKALL = "rekall"
+
+
+class Adapter(StrEnum):
+    """What a memory is attached to."""
+
+    AG2 = "ag2"
+    AG2_V1 = "ag2_v1"
+    AUTOGEN = "autogen"
+    AGENT_FRAMEWORK = "agent_framework"
+    DIRECT = "direct"
+
+
+class Operation(StrEnum):
+    """What a call does. `SAVE` is an explicit add that the caller waits for."""
+
+    RECALL = "recall"
+    SEARCH = "search"
+    SAVE = "save"
+    WRITE = "write"
+
+
+class Outcome(StrEnum):
+    """How a recall, search or save ended for its caller."""
+
+    HIT = "hit"
+    EMPTY = "empty"
+    TIMEOUT = "timeout"
+    UNAVAILABLE = "unavailable"
+    RATE_LIMITED = "rate_limited"
+    QUOTA = "quota"
+    REJECTED = "rejected"
+    CIRCUIT_OPEN = "circuit_open"
+    SHED = "shed"
+    SKIPPED = "skipped"
+    CANCELLED = "cancelled"
+    INTERNAL_ERROR = "internal_error"
+
+
+class WriteOutcome(StrEnum):
+    """How an accepted write ended; each of these is terminal."""
+
+    STORED = "stored"
+    DUPLICATE = "duplicate"
+    IGNORED = "ignored"
+    QUOTA = "quota"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    DROPPED = "dropped"
+
+
+class DedupeKind(StrEnum):
+    """Why an utterance was not written again. `REPLAY` is the service's own answer."""
+
+    ECHO = "echo"
+    REDELIVERY = "redelivery"
+    REPLAY = "replay"
+
+
+class RefusalReason(StrEnum):
+    """Why a write was never accepted."""
+
+    FULL = "full"
+    REDACTED = "redacted"
+    DISABLED = "disabled"
+    CLOSED = "closed"
+
+
+class Speaker(StrEnum):
+    """Whose words a turn holds."""
+
+    HUMAN = "human"
+    AI = "ai"
+    OTHER = "other"
+
+
+class Phase(StrEnum):
+    """Where a recall was when its deadline came."""
+
+    QUEUE = "queue"
+    TENANT = "tenant"
+    DNS = "dns"
+    CONNECT = "connect"
+    TLS = "tls"
+    WRITE = "write"
+    READ = "read"
+    RETRY = "retry"
+
+
+class RetryCause(StrEnum):
+    """What made a second attempt worthwhile."""
+
+    CONNECTION = "connection"
+    STATUS = "status"
+    RATE_LIMIT = "rate_limit"
+    TIMEOUT = "timeout"
+
+
+class CircuitState(StrEnum):
+    """State of an account's circuit breaker."""
+
+    CLOSED = "closed"
+    OPEN = "open"
+    HALF_OPEN = "half_open"
+
+
+class QuotaState(StrEnum):
+    """What the evidence says of an account's plan."""
+
+    OK = "ok"
+    LIMITED = "limited"
+    SILENT = "silent"
+
+
+class QuotaEvidence(StrEnum):
+    """What one answer says of the plan: it works, it is silently over, it said so."""
+
+    HEALTHY = "healthy"
+    SILENT = "silent"
+    STRICT = "strict"
+
+
+class Part(StrEnum):
+    """What was cut to size, or switched off."""
+
+    PROMPT = "prompt"
+    CONTEXT = "context"
+    RECALL = "recall"
+    WRITES = "writes"
