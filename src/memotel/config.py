@@ -1,0 +1,307 @@
+"""Policies and settings: frozen, validated where they are made, with units in the names.
+
+An error names the field, what it got (never a credential) and what is allowed. The environment is read in
+`memotel.settings` only.
+"""
+
+import ssl
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+from urllib.parse import urlsplit
+
+from memotel.credentials import Credential, account_key
+from memotel.errors import ConfigurationError
+from memotel.outcomes import Adapter, Provider
+
+Redact = Callable[[str], str | None]
+OnFull = Literal["drop_newest", "raise"]
+
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def check(is_allowed: bool, name: str, value: object, allowed: str) -> None:
+    """Raise a `ConfigurationError` that names the field and what is allowed, unless `is_allowed`."""
+    if not is_allowed:
+        raise ConfigurationError(f"{name} must be {allowed}, not {value!r}")
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+
+
+def _positive(name: str, value: object) -> None:
+    check(_number(value) and 0 < float(str(value)) < float("inf"), name, value, "a number above 0")
+
+
+def _share(name: str, value: object) -> None:
+    check(_number(value) and 0 <= float(str(value)) <= 1, name, value, "a number from 0 to 1")
+
+
+def _count(name: str, value: object, least: int = 1) -> None:
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    check(is_whole and int(str(value)) >= least, name, value, f"a whole number from {least} up")
+
+
+@dataclass(frozen=True, slots=True)
+class RecallPolicy:
+    """What a recall may cost and what it may bring back."""
+
+    budget_s: float = 1.2
+    top_k: int = 5
+    min_prompt_chars: int = 8
+    min_score: float | None = None
+    max_prompt_chars: int = 4_000
+    max_context_chars: int = 8_000
+
+    def __post_init__(self) -> None:
+        _positive("recall_timeout", self.budget_s)
+        _count("top_k", self.top_k)
+        _count("min_prompt_chars", self.min_prompt_chars, 0)
+        if self.min_score is not None:
+            _share("min_score", self.min_score)
+        _count("max_prompt_chars", self.max_prompt_chars)
+        _count("max_context_chars", self.max_context_chars)
+
+
+@dataclass(frozen=True, slots=True)
+class BreakerPolicy:
+    """When an account's circuit opens, and for how long."""
+
+    failure_share: float = 0.5
+    window_s: float = 10.0
+    min_calls: int = 10
+    consecutive_timeouts: int = 3
+    min_timeout_budget_s: float = 0.5
+    min_timeout_p50_multiple: float = 4.0
+    open_s: float = 5.0
+    max_open_s: float = 10.0
+    jitter_share: float = 0.1
+
+    def __post_init__(self) -> None:
+        _share("failure_share", self.failure_share)
+        for name in ("window_s", "min_timeout_budget_s", "min_timeout_p50_multiple", "open_s"):
+            _positive(name, getattr(self, name))
+        check(self.max_open_s >= self.open_s, "max_open_s", self.max_open_s, "at least open_s")
+        _count("min_calls", self.min_calls)
+        _count("consecutive_timeouts", self.consecutive_timeouts)
+        _share("jitter_share", self.jitter_share)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """When a recall is tried a second time: a token bucket, and the least time a retry is worth."""
+
+    capacity: int = 500
+    transient_cost: int = 14
+    throttling_cost: int = 5
+    success_refund: int = 1
+    min_remaining_s: float = 0.1
+
+    def __post_init__(self) -> None:
+        for name in ("capacity", "transient_cost", "throttling_cost"):
+            _count(name, getattr(self, name))
+        _count("success_refund", self.success_refund, 0)
+        check(self.min_remaining_s >= 0, "min_remaining_s", self.min_remaining_s, "0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class PermitPolicy:
+    """How many recalls of an account may be in flight, and how much of the budget a free one is worth."""
+
+    recalls: int = 128
+    wait_share: float = 0.1
+
+    def __post_init__(self) -> None:
+        _count("recalls", self.recalls)
+        _share("wait_share", self.wait_share)
+
+
+@dataclass(frozen=True, slots=True)
+class WritePolicy:
+    """How the drain delivers."""
+
+    max_in_flight: int = 8
+    initial_in_flight: int = 4
+    attempt_budget_s: float = 5.0
+    backoff_initial_s: float = 0.25
+    backoff_max_s: float = 300.0
+    retry_after_max_s: float = 3_600.0
+    credentials_recheck_s: float = 60.0
+    quota_recheck_s: float = 60.0
+    max_age_s: float = 7 * 86_400.0
+    poison_attempts: int = 8
+    max_parked_share: float = 0.5
+    max_parked_age_s: float = 32 * 86_400.0
+    recall_yield_s: float = 0.05
+    exit_drain_s: float = 5.0
+
+    def __post_init__(self) -> None:
+        for name in (
+            "attempt_budget_s",
+            "backoff_initial_s",
+            "backoff_max_s",
+            "retry_after_max_s",
+            "credentials_recheck_s",
+            "quota_recheck_s",
+            "max_age_s",
+            "max_parked_age_s",
+        ):
+            _positive(name, getattr(self, name))
+        for name in ("max_in_flight", "initial_in_flight", "poison_attempts"):
+            _count(name, getattr(self, name))
+        check(
+            self.initial_in_flight <= self.max_in_flight,
+            "initial_in_flight",
+            self.initial_in_flight,
+            "at most max_in_flight",
+        )
+        _share("max_parked_share", self.max_parked_share)
+        for name in ("recall_yield_s", "exit_drain_s"):
+            check(
+                _number(getattr(self, name)) and getattr(self, name) >= 0,
+                name,
+                getattr(self, name),
+                "0 or more",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxPolicy:
+    """Where accepted writes wait, and how many may."""
+
+    url: str = "memory"
+    max_writes: int = 10_000
+    max_bytes: int = 32 * 1024 * 1024
+    on_full: OnFull = "drop_newest"
+
+    def __post_init__(self) -> None:
+        check(self.url == "memory", "outbox", self.url, "'memory'")
+        _count("outbox_max_writes", self.max_writes)
+        _count("outbox_max_bytes", self.max_bytes)
+        check(
+            self.on_full in ("drop_newest", "raise"),
+            "on_full",
+            self.on_full,
+            "'drop_newest' or 'raise'",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkPolicy:
+    """How the HTTP core reaches a service.
+
+    Attributes:
+        proxy: proxy URL; None = HTTPS_PROXY and friends decide; "" = no proxy.
+        verify: True (system and SSL_CERT_FILE), a CA file path, or an SSLContext.
+        cert: client certificate: a path, or (certificate, key) or (certificate, key, password).
+        headers: sent with every request, after ours.
+        keepalive_s: an idle connection older than this is not used again.
+        max_response_bytes: a larger body is a `ResponseFormatError`.
+        propagate: send traceparent and tracestate.
+        transport: an httpx.AsyncBaseTransport of the caller's own, with a weaker deadline; None = ours.
+    """
+
+    proxy: str | None = None
+    verify: bool | str | ssl.SSLContext = True
+    cert: str | tuple[str, ...] | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    keepalive_s: float = 50.0
+    max_response_bytes: int = 2 * 1024 * 1024
+    propagate: bool = True
+    transport: object | None = None
+
+    def __post_init__(self) -> None:
+        _positive("keepalive_s", self.keepalive_s)
+        _count("max_response_bytes", self.max_response_bytes)
+        if self.proxy:
+            scheme = urlsplit(self.proxy).scheme
+            check(
+                scheme in ("http", "https"),
+                "proxy",
+                f"{scheme}://...",
+                "an http:// or https:// URL",
+            )
+        if isinstance(self.verify, str):
+            check(
+                Path(self.verify).exists(),
+                "verify",
+                self.verify,
+                "True, False, a CA file or an SSLContext",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """What MEMOTEL_DISABLED turned off."""
+
+    recall: bool = False
+    writes: bool = False
+
+    @property
+    def is_all_off(self) -> bool:
+        """Whether nothing is left to do, so that no credential is needed."""
+        return self.recall and self.writes
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSettings:
+    """Everything a `MemoryClient` needs to know, complete and checked."""
+
+    provider: Provider
+    adapter: Adapter
+    base_url: str
+    credential: Credential | None = None
+    project_id: str | None = None
+    account_label: str | None = None
+    recall: RecallPolicy = field(default_factory=RecallPolicy)
+    breaker: BreakerPolicy = field(default_factory=BreakerPolicy)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    permits: PermitPolicy = field(default_factory=PermitPolicy)
+    writes: WritePolicy = field(default_factory=WritePolicy)
+    outbox: OutboxPolicy = field(default_factory=OutboxPolicy)
+    network: NetworkPolicy = field(default_factory=NetworkPolicy)
+    switches: Switches = field(default_factory=Switches)
+    redact: Redact | None = None
+    record_session_id: bool = True
+    allow_insecure_http: bool = False
+
+    def __post_init__(self) -> None:
+        self._check_url()
+        has_auth = self.credential is not None or bool(self.network.headers)
+        if not has_auth and not self.switches.is_all_off:
+            raise ConfigurationError(missing_credential(self.provider))
+
+    def _check_url(self) -> None:
+        parts = urlsplit(self.base_url)
+        name = "api_url" if self.provider is Provider.REKALL else "base_url"
+        is_url = parts.scheme in ("http", "https") and bool(parts.hostname)
+        check(is_url, name, self.base_url, "an http:// or https:// URL")
+        check(
+            not parts.username,
+            name,
+            "a URL with user information",
+            "a URL without user information",
+        )
+        is_safe = parts.scheme == "https" or parts.hostname in LOOPBACK_HOSTS
+        if not (is_safe or self.allow_insecure_http):
+            raise ConfigurationError(
+                f"{name} must be https:// (keys would travel in clear text), "
+                "http:// to loopback, or set allow_insecure_http=True"
+            )
+
+    @property
+    def account(self) -> str:
+        """The account key: the explicit label, or a hash of where and who; never a credential."""
+        if self.account_label is not None:
+            return account_key(self.base_url, self.project_id, f"label:{self.account_label}")
+        source = self.credential.source if self.credential else ""
+        headers = "\x1e".join(f"{k.lower()}:{v}" for k, v in sorted(self.network.headers.items()))
+        return account_key(self.base_url, self.project_id, f"{source}\x1e{headers}")
+
+
+def missing_credential(provider: Provider) -> str:
+    """Say which setting gives a credential; the whole message."""
+    variable = "REKALL_API_KEY" if provider is Provider.REKALL else "MEMORYSYNC_API_KEY"
+    return f"api_key must be given: pass api_key=, api_key_file=, or set {variable}"

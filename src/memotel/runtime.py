@@ -1,0 +1,147 @@
+"""The one process-wide object: a lazy background loop, the accounts, the counters; aware of forks.
+
+Nothing starts at import or in a constructor; the first call starts the loop. After a fork the child has a fresh,
+empty runtime; it never touches what it inherited (the parent shares the epoll descriptor), it only forgets it.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from memotel.counts import Counts
+from memotel.errors import MemotelError
+
+T = TypeVar("T")
+
+
+class BackgroundLoop:
+    """One asyncio loop on one daemon thread, started by its first use."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+
+    def start(self) -> asyncio.AbstractEventLoop:
+        """Return the running loop, starting it if need be. Thread-safe."""
+        loop = self._loop
+        if loop is not None:
+            return loop
+        with self._lock:
+            if self._loop is None:
+                self._loop = self._launch()
+            return self._loop
+
+    def _launch(self) -> asyncio.AbstractEventLoop:
+        loop = new_event_loop()
+        is_running = threading.Event()
+        loop.call_soon(is_running.set)
+        self._thread = threading.Thread(target=loop.run_forever, name="memotel", daemon=True)
+        self._thread.start()
+        is_running.wait()
+        return loop
+
+    @property
+    def is_started(self) -> bool:
+        """Whether the loop runs."""
+        return self._loop is not None
+
+    def is_current(self) -> bool:
+        """Whether the caller is on the background loop's own thread."""
+        return self._thread is not None and threading.get_ident() == self._thread.ident
+
+    def call_soon(self, function: Callable[..., object], *args: object) -> None:
+        """Run `function` on the loop, soon. Thread-safe."""
+        self.start().call_soon_threadsafe(function, *args)
+
+    def spawn(self, coroutine: Coroutine[Any, Any, object]) -> None:
+        """Run `coroutine` as a task of the loop; its errors are the coroutine's own to handle. Thread-safe.
+
+        The task copies the caller's context. It is never cancelled: whatever it waits for ends by its deadline.
+        """
+        self.call_soon(self._start_task, coroutine)
+
+    def _start_task(self, coroutine: Coroutine[Any, Any, object]) -> None:
+        task = asyncio.get_running_loop().create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def submit(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
+        """Run `coroutine` on the loop and return a thread-safe future of its result."""
+        future: Future[T] = Future()
+        self.spawn(_into(future, coroutine))
+        return future
+
+    def run(self, coroutine: Coroutine[Any, Any, T], timeout_s: float) -> T:
+        """Run `coroutine` on the loop and wait for it at most `timeout_s`; raises TimeoutError after that."""
+        if self.is_current():
+            coroutine.close()
+            raise MemotelError(
+                "a blocking call was made from memotel's own loop, which would wait for itself"
+            )
+        return self.submit(coroutine).result(timeout_s)
+
+
+async def _into(future: "Future[T]", coroutine: Coroutine[Any, Any, T]) -> None:
+    try:
+        future.set_result(await coroutine)
+    except BaseException as error:  # noqa: BLE001 # the waiter gets whatever it was, here nothing can
+        future.set_exception(error)
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """Return a fresh selector loop for the background thread."""
+    return asyncio.SelectorEventLoop()
+
+
+class Runtime:
+    """Everything of memotel that lives as long as the process: loop, counters, and the accounts by key."""
+
+    def __init__(self) -> None:
+        self.loop = BackgroundLoop()
+        self.counts = Counts()
+        self.accounts: dict[str, Any] = {}
+        self.lock = threading.RLock()
+        self.pid = os.getpid()
+
+    def account(self, key: str, make: Callable[[], T]) -> T:
+        """Return the account of that key, made by `make` where it is new. Thread-safe."""
+        with self.lock:
+            if key not in self.accounts:
+                self.accounts[key] = make()
+            found: T = self.accounts[key]
+            return found
+
+
+class _Current:
+    """Holds the runtime of this process; a fork replaces it and keeps the old one alive, untouched."""
+
+    def __init__(self) -> None:
+        self.runtime = Runtime()
+        self.inherited: list[Runtime] = []
+        self.after_fork: list[Callable[[], None]] = []
+
+    def renew(self) -> None:
+        self.inherited.append(self.runtime)
+        self.runtime = Runtime()
+        for function in self.after_fork:
+            function()
+
+
+_current = _Current()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_current.renew)
+
+
+def current() -> Runtime:
+    """Return the runtime of this process."""
+    return _current.runtime
+
+
+def on_fork(function: Callable[[], None]) -> None:
+    """Have `function` called in every forked child, after its runtime was renewed."""
+    _current.after_fork.append(function)

@@ -1,0 +1,219 @@
+"""From arguments and environment to complete settings: an argument wins, then its variable, then the default."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from memotel.config import (
+    BreakerPolicy,
+    ClientSettings,
+    NetworkPolicy,
+    OutboxPolicy,
+    PermitPolicy,
+    RecallPolicy,
+    RetryPolicy,
+    Switches,
+    WritePolicy,
+    check,
+)
+from memotel.credentials import Credential, CredentialCallable
+from memotel.errors import ConfigurationError
+from memotel.outcomes import Adapter, Provider
+
+DEFAULT_URLS = {
+    Provider.MEMORYSYNC: "https://api.memorysync.io",
+    Provider.REKALL: "https://api.rekall.app",
+}
+URL_VARIABLES = {
+    Provider.MEMORYSYNC: "MEMORYSYNC_BASE_URL",
+    Provider.REKALL: "REKALL_API_URL",
+}
+KEY_VARIABLES = {
+    Provider.MEMORYSYNC: "MEMORYSYNC_API_KEY",
+    Provider.REKALL: "REKALL_API_KEY",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting that a user meets: its name, where it lands, and how its variable is read."""
+
+    name: str
+    policy: type
+    field: str
+    kind: type
+
+    @property
+    def variable(self) -> str:
+        """The environment variable of this setting."""
+        return f"MEMOTEL_{self.name.upper()}"
+
+
+SETTINGS: tuple[Setting, ...] = (
+    Setting("recall_timeout", RecallPolicy, "budget_s", float),
+    Setting("top_k", RecallPolicy, "top_k", int),
+    Setting("min_prompt_chars", RecallPolicy, "min_prompt_chars", int),
+    Setting("min_score", RecallPolicy, "min_score", float),
+    Setting("max_prompt_chars", RecallPolicy, "max_prompt_chars", int),
+    Setting("max_context_chars", RecallPolicy, "max_context_chars", int),
+    Setting("max_recalls_in_flight", PermitPolicy, "recalls", int),
+    Setting("write_timeout", WritePolicy, "attempt_budget_s", float),
+    Setting("exit_drain_timeout", WritePolicy, "exit_drain_s", float),
+    Setting("outbox", OutboxPolicy, "url", str),
+    Setting("outbox_max_writes", OutboxPolicy, "max_writes", int),
+    Setting("outbox_max_bytes", OutboxPolicy, "max_bytes", int),
+    Setting("on_full", OutboxPolicy, "on_full", str),
+    Setting("proxy", NetworkPolicy, "proxy", str),
+    Setting("verify", NetworkPolicy, "verify", str),
+    Setting("cert", NetworkPolicy, "cert", str),
+    Setting("keepalive", NetworkPolicy, "keepalive_s", float),
+    Setting("propagate", NetworkPolicy, "propagate", bool),
+    Setting("record_session_id", ClientSettings, "record_session_id", bool),
+    Setting("allow_insecure_http", ClientSettings, "allow_insecure_http", bool),
+    Setting("project_id", ClientSettings, "project_id", str),
+    Setting("account", ClientSettings, "account_label", str),
+)
+_POLICY_FIELDS: dict[str, type] = {
+    "recall": RecallPolicy,
+    "breaker": BreakerPolicy,
+    "retry": RetryPolicy,
+    "permits": PermitPolicy,
+    "writes": WritePolicy,
+    "outbox": OutboxPolicy,
+    "network": NetworkPolicy,
+}
+_DIRECT = {"headers": "headers", "transport": "transport"}
+_BOOLEANS = {
+    "1": True,
+    "true": True,
+    "yes": True,
+    "on": True,
+    "0": False,
+    "false": False,
+    "no": False,
+    "off": False,
+}
+
+
+def read_environment() -> Mapping[str, str]:
+    """Return the process environment: the one place where memotel's settings read it."""
+    return os.environ
+
+
+def switches(environ: Mapping[str, str] | None = None) -> Switches:
+    """Return what MEMOTEL_DISABLED turns off: any of `recall`, `writes`, `all`, separated by commas."""
+    text = (environ if environ is not None else read_environment()).get("MEMOTEL_DISABLED", "")
+    parts = {part.strip().lower() for part in text.split(",") if part.strip()}
+    unknown = sorted(parts - {"recall", "writes", "all"})
+    check(not unknown, "MEMOTEL_DISABLED", text, "recall, writes or all, separated by commas")
+    is_all = "all" in parts
+    return Switches(recall=is_all or "recall" in parts, writes=is_all or "writes" in parts)
+
+
+def resolve(
+    provider: Provider,
+    adapter: Adapter,
+    *,
+    url: str | None = None,
+    api_key: str | CredentialCallable | None = None,
+    api_key_file: str | Path | None = None,
+    environ: Mapping[str, str] | None = None,
+    **given: object,
+) -> ClientSettings:
+    """Complete what the caller gave with the environment and the defaults.
+
+    `given` holds any name of `SETTINGS`, `headers`, `transport`, `redact`, or a whole policy (`recall=`, `breaker=`,
+    `retry=`, `permits=`, `writes=`, `outbox_policy=`, `network=`); None means not given. Raises `ConfigurationError`.
+    """
+    env = environ if environ is not None else read_environment()
+    values = {name: value for name, value in given.items() if value is not None}
+    known = (
+        {s.name for s in SETTINGS}
+        | set(_POLICY_FIELDS)
+        | set(_DIRECT)
+        | {"redact", "outbox_policy"}
+    )
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise ConfigurationError(
+            f"{unknown[0]} is not a setting; allowed: {', '.join(sorted(known))}"
+        )
+    off = switches(env)
+    return ClientSettings(
+        provider=provider,
+        adapter=adapter,
+        base_url=url or env.get(URL_VARIABLES[provider]) or DEFAULT_URLS[provider],
+        credential=_given_credential(api_key, api_key_file)
+        or (None if values.get("headers") else _credential_from(env, provider)),
+        switches=off,
+        redact=values.get("redact"),  # type: ignore[arg-type] # checked by use; any callable will do
+        **_policies(values, env),  # type: ignore[arg-type] # each value is validated by its own policy
+        **_top_level(values, env),  # type: ignore[arg-type] # each value was parsed as its setting says
+    )
+
+
+def _given_credential(
+    api_key: str | CredentialCallable | None, api_key_file: str | Path | None
+) -> Credential | None:
+    if api_key is not None and api_key_file is not None:
+        raise ConfigurationError("api_key and api_key_file are both given; give one of them")
+    if api_key_file is not None:
+        check(Path(api_key_file).is_file(), "api_key_file", str(api_key_file), "a file that exists")
+        return Credential(path=Path(api_key_file))
+    if isinstance(api_key, str):
+        check(bool(api_key.strip()), "api_key", "an empty value", "a key or a callable")
+        return Credential(api_key)
+    return Credential(function=api_key) if api_key is not None else None
+
+
+def _credential_from(env: Mapping[str, str], provider: Provider) -> Credential | None:
+    text = env.get(KEY_VARIABLES[provider], "").strip()
+    return Credential(text) if text else None
+
+
+def _read_variable(setting: Setting, env: Mapping[str, str]) -> object:
+    text = env.get(setting.variable)
+    if text is None or not text.strip():
+        return None
+    if setting.kind is bool:
+        check(text.strip().lower() in _BOOLEANS, setting.variable, text, "true or false")
+        return _BOOLEANS[text.strip().lower()]
+    try:
+        value: object = setting.kind(text.strip())
+    except ValueError:
+        check(False, setting.variable, text, f"a {setting.kind.__name__}")
+    return value
+
+
+def _chosen(
+    policy: type, values: Mapping[str, object], env: Mapping[str, str]
+) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for setting in SETTINGS:
+        if setting.policy is not policy:
+            continue
+        value = values.get(setting.name)
+        value = _read_variable(setting, env) if value is None else value
+        if value is not None:
+            found[setting.field] = value
+    return found
+
+
+def _policies(values: Mapping[str, object], env: Mapping[str, str]) -> dict[str, object]:
+    result: dict[str, object] = {}
+    for name, policy in _POLICY_FIELDS.items():
+        whole = values.get("outbox_policy" if name == "outbox" else name)
+        if isinstance(whole, policy):
+            result[name] = whole
+            continue
+        chosen = _chosen(policy, values, env)
+        if policy is NetworkPolicy:
+            chosen |= {key: values[key] for key in _DIRECT if key in values}
+        result[name] = policy(**chosen)
+    return result
+
+
+def _top_level(values: Mapping[str, object], env: Mapping[str, str]) -> dict[str, object]:
+    allowed = {f.name for f in fields(ClientSettings)}
+    return {k: v for k, v in _chosen(ClientSettings, values, env).items() if k in allowed}
