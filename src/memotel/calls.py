@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from memotel.deadline import Deadline, monotonic
 from memotel.errors import MemotelError
+from memotel.http.messages import HttpRequest, HttpResponse
 from memotel.outcomes import (
     Adapter,
     CircuitState,
@@ -130,6 +131,31 @@ class Call:
 
 Handler = Callable[[Call], Awaitable[Answer]]
 """One stage of a stack: takes a call, returns the answer or raises a `MemotelError`."""
+
+
+Send = Callable[[Call, HttpRequest], Awaitable[HttpResponse]]
+"""What a backend sends with: one attempt over HTTP, within the call's deadline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What telemetry says of the service behind a client.
+
+    Attributes:
+        provider: the service.
+        address: host name of the service.
+        port: its port.
+        store_id: the project, where one is set.
+        write_operation: `gen_ai.operation.name` of a write.
+        record_session_id: whether spans may carry the session as `gen_ai.conversation.id`.
+    """
+
+    provider: Provider
+    address: str
+    port: int
+    store_id: str | None
+    write_operation: str
+    record_session_id: bool = True
 
 
 def ending_of(error: BaseException) -> Outcome:

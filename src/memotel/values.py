@@ -5,8 +5,9 @@ Adapters turn framework shapes into these; backends turn these into wire formats
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
-from memotel.outcomes import Outcome, QuotaEvidence, Speaker, WriteOutcome
+from memotel.outcomes import Adapter, Outcome, QuotaEvidence, Speaker, WriteOutcome
 
 Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 """A decoded JSON value."""
@@ -98,7 +99,7 @@ class Turn:
         text: the words, unchanged.
         speaker_name: the agent's name, where known.
         message_id: the framework's own id of the message, where it has one.
-        occurrence: which one this is among equal (speaker, text) in the conversation, from 1.
+        observer: who saw it (an agent's name, a hook); a second observer of one utterance is an echo.
         said_at: ISO 8601 time of the utterance, in UTC.
         source: the name under which the service files it ("ag2", "autogen").
         metadata: further fields for the service; memotel adds its own beside them.
@@ -109,7 +110,7 @@ class Turn:
     text: str
     speaker_name: str | None = None
     message_id: str | None = None
-    occurrence: int = 1
+    observer: str = ""
     said_at: str | None = None
     source: str = ""
     metadata: Mapping[str, Json] = field(default_factory=dict)
@@ -122,6 +123,7 @@ class Write:
     Attributes:
         turn: the words and where they go.
         key: idempotency key, the same on every attempt.
+        occurrence: which genuine repeat of (speaker, text) in its session this is, from 1.
         account: account key that it belongs to; never a credential.
         accepted_at: wall-clock seconds when it was accepted.
         trace: `traceparent` of the span that was current at accept, or None.
@@ -131,7 +133,8 @@ class Write:
     key: str
     account: str
     accepted_at: float
-    adapter: str
+    adapter: Adapter
+    occurrence: int = 1
     trace: str | None = None
 
 
@@ -177,3 +180,20 @@ class FlushReport:
     delivered: int
     pending: int
     failed: int
+
+
+class ReceiptStatus(StrEnum):
+    """What became of a turn that was handed over."""
+
+    ACCEPTED = "accepted"
+    ECHO = "echo"
+    REDELIVERY = "redelivery"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The answer to `write`: what became of the turn, and the key it has."""
+
+    status: ReceiptStatus
+    key: str = ""

@@ -1,0 +1,1 @@
+"""One service's wire format each: call to request, response to answer."""

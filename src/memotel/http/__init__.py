@@ -1,0 +1,1 @@
+"""The HTTP core: one request over httpx, within an absolute deadline. Only this package imports httpx."""

@@ -1,0 +1,1 @@
+"""The stages of a call, each wrapping the next: `async handler(call) -> answer`."""

@@ -1,0 +1,1 @@
+"""Pure decisions: breaker, retry, quota, backoff. Time and randomness are arguments."""

@@ -1,0 +1,1 @@
+"""From a turn to its delivery: identity, outbox, drain."""
