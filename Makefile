@@ -1,0 +1,113 @@
+# Everything a person or CI runs here. `make` alone lists the targets.
+# Needs make and Python 3.11+; the rest goes into .venv and .venv-tools, which are safe to delete.
+
+PYTHON ?= python3
+VENV := .venv
+TOOLS := .venv-tools
+BIN := $(VENV)/bin
+ARGS ?=
+
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+export PIP_REQUIRE_VIRTUALENV = 1
+
+# Folders are listed too: a removed file changes its folder's time, and the wheel is built again.
+SOURCES := $(shell find src -name '.*' -prune -o -name __pycache__ -prune -o -print) README.md LICENSE
+GENERATOR := $(shell find dashboards -name '*.py')
+WHEEL_DIR := build/wheel
+BUILD_WHEEL = rm -rf $(WHEEL_DIR) && $(BIN)/python -m hatchling -q build -t wheel -d $(WHEEL_DIR)
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check bench dashboards
+.PHONY: check-format check-lint check-types check-imports check-dependencies check-docstrings
+.PHONY: check-prometheus check-dashboards check-deploy
+
+help:
+	@echo "make setup        make .venv: the wheel, every extra, the test and check tools"
+	@echo "make demo         run the demo, about a minute (ARGS=\"--hold\" keeps it serving)"
+	@echo "make test         build the wheel, install it, test it (ARGS=\"-k name\" picks tests)"
+	@echo "make check        format, lint, types, imports, dependencies, docstrings, dashboards, deploy files"
+	@echo "make bench        run the benchmark scripts (ARGS=\"file.py\" picks one)"
+	@echo "make dashboards   write dashboards/*.json again from their Python"
+
+setup: $(VENV)/.wheel
+	@echo "Ready: $(BIN)/memotel is installed with every extra."
+
+demo: $(VENV)/.wheel
+	@$(BIN)/memotel demo $(ARGS)
+
+# Safe path and importlib mode keep the source tree out of reach: what is tested is the installed wheel.
+# A run that picks tests cannot reach the coverage gate, so only a whole run is held to it.
+test: $(VENV)/.wheel
+	@echo "Testing the installed wheel ..."
+	@$(BIN)/coverage erase
+	@MEMOTEL_TEST_WHEEL=1 $(BIN)/python -P -m coverage run -m pytest $(ARGS)
+	@$(BIN)/coverage combine -q
+	@$(BIN)/coverage report $(if $(ARGS),--fail-under=0)
+
+check: check-format check-lint check-types check-imports check-dependencies check-docstrings
+check: check-prometheus check-dashboards check-deploy
+	@echo "All checks passed."
+
+check-format: $(VENV)/.wheel
+	@echo "Format:" && $(BIN)/ruff format --check .
+
+check-lint: $(VENV)/.wheel
+	@echo "Lint:" && $(BIN)/ruff check .
+
+check-types: $(VENV)/.wheel $(TOOLS)/.wheel
+	@echo "Types:" && $(BIN)/mypy
+	@$(BIN)/mypy --python-executable $(TOOLS)/bin/python dashboards
+
+check-imports: $(VENV)/.wheel
+	@echo "Imports point down:" && $(BIN)/lint-imports
+
+check-dependencies: $(VENV)/.wheel
+	@echo "Dependencies:" && $(BIN)/deptry src
+
+check-docstrings: $(VENV)/.wheel
+	@echo "Docstrings:" && $(BIN)/python tools/docstrings.py src
+
+check-prometheus:
+	@echo "Prometheus configuration:" && tools/check-prometheus
+
+check-dashboards: $(TOOLS)/.wheel
+	@echo "Dashboards:" && $(TOOLS)/bin/python -m dashboards.generator --check
+
+check-deploy: $(TOOLS)/.wheel
+	@echo "Deploy files:" && $(TOOLS)/bin/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml
+
+bench: $(VENV)/.wheel
+	@set -e; for script in $(or $(ARGS),$(sort $(wildcard benchmarks/*.py))); do $(BIN)/python $$script; done
+
+dashboards: $(TOOLS)/.wheel
+	@$(TOOLS)/bin/python -m dashboards.generator
+
+# One stamp per step. `.deps`: third-party packages, again when pyproject.toml changes. `.wheel`: ours, again when src
+# changes, without asking the index.
+$(VENV)/.deps: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("memotel needs Python 3.11 or newer: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
+	@echo "Making $(VENV) with every extra and the test tools (once, about two minutes) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install -q --group build
+	@$(BUILD_WHEEL)
+	@$(BIN)/python -m pip install -q "$$(ls $(WHEEL_DIR)/*.whl)[all,fast]" --group test --group check
+	@touch $@
+
+$(VENV)/.wheel: $(VENV)/.deps $(SOURCES)
+	@echo "Building and installing the wheel ..."
+	@$(BUILD_WHEEL)
+	@$(BIN)/python -m pip install -q --no-deps --force-reinstall $(WHEEL_DIR)/*.whl
+	@touch $@
+
+$(TOOLS)/.deps: pyproject.toml
+	@echo "Making $(TOOLS) for the dashboard builder and the schema checker (once) ..."
+	@test -x $(TOOLS)/bin/python || $(PYTHON) -m venv $(TOOLS)
+	@$(TOOLS)/bin/python -m pip install -q --upgrade "pip>=25.1"
+	@$(TOOLS)/bin/python -m pip install -q --group tools
+	@touch $@
+
+$(TOOLS)/.wheel: $(TOOLS)/.deps $(VENV)/.wheel
+	@$(TOOLS)/bin/python -m pip install -q --force-reinstall --no-deps $(WHEEL_DIR)/*.whl
+	@$(TOOLS)/bin/python -m pip install -q $(WHEEL_DIR)/*.whl
+	@touch $@

@@ -1,0 +1,22 @@
+"""Fixtures for every folder of tests. Helper modules are in tests/support, which is on the path."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from prometheus_process import PrometheusServer, running_prometheus
+
+StartPrometheus = Callable[..., PrometheusServer]
+
+
+@pytest.fixture
+def prometheus_server(tmp_path: Path) -> Iterator[StartPrometheus]:
+    """Return `start(targets, *, job="memotel", scrape_interval="1s") -> PrometheusServer`; all end with the test."""
+    with ExitStack() as stack:
+
+        def start(targets: list[str], **options: str) -> PrometheusServer:
+            folder = tmp_path / f"prometheus-{len(list(tmp_path.iterdir()))}"
+            return stack.enter_context(running_prometheus(folder, targets, **options))
+
+        yield start
