@@ -46,7 +46,7 @@ class Call:
     """One operation from its first line to its settlement.
 
     Made in the caller's context. Attributes that the work fills in while it runs: `attempts`, `phase`, `circuit`,
-    `quota`. `trace` belongs to the telemetry middlewares and is opaque to everything else.
+    `quota`, `tenant`. `trace` belongs to the telemetry middlewares and is opaque to everything else.
     """
 
     __slots__ = (
@@ -68,6 +68,7 @@ class Call:
         "request",
         "retry_cause",
         "started_at",
+        "tenant",
         "trace",
     )
 
@@ -96,6 +97,7 @@ class Call:
         self.circuit = CircuitState.CLOSED
         self.quota = QuotaState.OK
         self.retry_cause: str | None = None
+        self.tenant: str | None = None
         self.trace: object | None = None
         self.on_settle: Callable[[Call, Settlement], None] | None = None
         self.future: Future[Settlement] = Future()
@@ -123,6 +125,19 @@ class Call:
         finally:
             self.future.set_result(settlement)
         return True
+
+    def branch(self, budget_s: float) -> "Call":
+        """Return a call for work on this one's behalf (a look-up, a probe) that has its own budget and ending."""
+        call = Call(
+            self.operation,
+            self.request,
+            provider=self.provider,
+            adapter=self.adapter,
+            budget_s=budget_s,
+        )
+        call.trace = self.trace
+        call.tenant = self.tenant
+        return call
 
     def is_settled(self) -> bool:
         """Whether somebody has ended this call."""

@@ -49,6 +49,7 @@ class RecallPolicy:
     """What a recall may cost and what it may bring back."""
 
     budget_s: float = 1.2
+    search_budget_s: float = 5.0
     top_k: int = 5
     min_prompt_chars: int = 8
     min_score: float | None = None
@@ -57,6 +58,7 @@ class RecallPolicy:
 
     def __post_init__(self) -> None:
         _positive("recall_timeout", self.budget_s)
+        _positive("search_timeout", self.search_budget_s)
         _count("top_k", self.top_k)
         _count("min_prompt_chars", self.min_prompt_chars, 0)
         if self.min_score is not None:
@@ -301,7 +303,13 @@ class ClientSettings:
         return account_key(self.base_url, self.project_id, f"{source}\x1e{headers}")
 
 
+KEY_SETTINGS = {
+    Provider.MEMORYSYNC: "api_key= or MEMORYSYNC_API_KEY",
+    Provider.REKALL: "api_key= or REKALL_API_KEY",
+}
+"""The settings that hold a service's credential, as messages name them."""
+
+
 def missing_credential(provider: Provider) -> str:
-    """Say which setting gives a credential; the whole message."""
-    variable = "REKALL_API_KEY" if provider is Provider.REKALL else "MEMORYSYNC_API_KEY"
-    return f"api_key must be given: pass api_key=, api_key_file=, or set {variable}"
+    """Say which settings give a credential; the whole message."""
+    return f"a credential must be given: {KEY_SETTINGS[provider]} (or api_key_file=, headers=)"

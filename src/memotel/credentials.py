@@ -46,6 +46,11 @@ class Credential:
         return f"text:{self._text}"
 
     @property
+    def text(self) -> str | None:
+        """The credential where it was given as a string, or as last read."""
+        return self._value
+
+    @property
     def can_change(self) -> bool:
         """Whether reading it again may give another value."""
         return self._callable is not None or self._path is not None

@@ -52,6 +52,7 @@ class Setting:
 
 SETTINGS: tuple[Setting, ...] = (
     Setting("recall_timeout", RecallPolicy, "budget_s", float),
+    Setting("search_timeout", RecallPolicy, "search_budget_s", float),
     Setting("top_k", RecallPolicy, "top_k", int),
     Setting("min_prompt_chars", RecallPolicy, "min_prompt_chars", int),
     Setting("min_score", RecallPolicy, "min_score", float),

@@ -1,7 +1,7 @@
 """One request and one response, as backends speak of them: no httpx types, bodies already in memory."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,10 @@ class HttpRequest:
     template: str
     body: bytes | None = None
     headers: tuple[tuple[str, str], ...] = ()
+
+    def with_headers(self, headers: tuple[tuple[str, str], ...]) -> "HttpRequest":
+        """Return this request with `headers` added."""
+        return replace(self, headers=self.headers + headers) if headers else self
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,89 @@
+"""An account: one credential at one service, and everything that is shared by all who use it."""
+
+import logging
+import random
+from collections.abc import Iterable
+
+from memotel.backends import codec_for
+from memotel.config import ClientSettings
+from memotel.counts import Count, Gauge, Labels
+from memotel.deadline import monotonic
+from memotel.http import HttpClient
+from memotel.middleware.credentials import Credentials
+from memotel.middleware.permits import Permits
+from memotel.middleware.tenant import Tenant
+from memotel.outcomes import CircuitState, QuotaState
+from memotel.policy.breaker import CircuitBreaker
+from memotel.policy.pauses import CredentialLatch, RatePause
+from memotel.policy.quota import QuotaMachine
+from memotel.policy.retry import TokenBucket
+from memotel.runtime import Runtime
+
+_log = logging.getLogger("memotel.account")
+
+
+class Account:
+    """Pool, breaker, permits, quota, tenant and pauses of one account. The first client's policies hold for all.
+
+    Nothing is opened here; connections are made by the first call.
+    """
+
+    def __init__(self, settings: ClientSettings, runtime: Runtime) -> None:
+        self.key = settings.account
+        self.provider = settings.provider
+        self.settings = settings
+        self.runtime = runtime
+        self.codec = codec_for(settings.provider, settings.project_id)
+        self.recall_http = HttpClient(
+            settings.base_url, settings.network, pool_size=settings.permits.recalls
+        )
+        self.write_http = HttpClient(
+            settings.base_url, settings.network, pool_size=settings.writes.max_in_flight
+        )
+        self.credentials = Credentials(settings.credential, self.codec)
+        self.tenant = Tenant(self.codec)
+        self.circuit = CircuitBreaker(settings.breaker, random.random, self._circuit_changed)
+        self.bucket = TokenBucket(settings.retry)
+        self.permits = Permits(settings.permits.recalls)
+        self.write_permits = Permits(settings.writes.max_in_flight)
+        self.quota = QuotaMachine(self._quota_changed)
+        self.latch = CredentialLatch(settings.writes.credentials_recheck_s)
+        self.recall_rate = RatePause()
+        self._declare()
+
+    def _declare(self) -> None:
+        counts = self.runtime.counts
+        for state in CircuitState:
+            counts.declare(Count.CIRCUIT_TRANSITIONS, self.provider, state)
+        counts.add_source(self._gauges)
+
+    def _gauges(self) -> Iterable[tuple[Gauge, Labels, float]]:
+        provider = self.provider
+        circuit = self.circuit.state
+        quota = self.quota.state(monotonic())
+        for state in CircuitState:
+            yield Gauge.CIRCUIT_STATE, (provider, state), float(state is circuit)
+        for level in QuotaState:
+            yield Gauge.QUOTA_STATE, (provider, level), float(level is quota)
+        yield Gauge.CREDENTIALS_REJECTED, (provider,), float(self.latch.is_rejected)
+        yield Gauge.PERMITS_IN_USE, (provider,), float(self.permits.in_use)
+        yield Gauge.PERMITS_CAPACITY, (provider,), float(self.permits.capacity)
+
+    def _circuit_changed(self, state: CircuitState) -> None:
+        self.runtime.counts.add(Count.CIRCUIT_TRANSITIONS, self.provider, state)
+        if state is CircuitState.OPEN:
+            _log.warning(
+                "circuit.opened: %s is failing; replies go on without memories", self.provider
+            )
+        elif state is CircuitState.CLOSED:
+            _log.warning("circuit.closed: %s answers again", self.provider)
+
+    def _quota_changed(self, before: QuotaState, after: QuotaState) -> None:
+        if after is QuotaState.OK:
+            _log.warning("quota.returned: %s stores and recalls again", self.provider)
+        else:
+            _log.warning(
+                "quota.%s: the plan of %s is used up; recalls come back empty and writes wait",
+                after,
+                self.provider,
+            )

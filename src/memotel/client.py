@@ -1,0 +1,313 @@
+"""The memory client: recall, search, save and write for one account, whatever framework stands above.
+
+Every call exists once, asynchronously; the synchronous form drives the same coroutine, whose bridge then blocks
+in the caller's thread instead of awaiting.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import Any, Self, TypeVar, cast
+
+from memotel import runtime
+from memotel.account import Account
+from memotel.calls import Call, Handler, Identity
+from memotel.config import ClientSettings
+from memotel.counts import Count, Counts
+from memotel.errors import InvalidRequestError, MemotelError
+from memotel.middleware.telemetry import current_traceparent
+from memotel.outcomes import Operation, Outcome, Part, Phase, RefusalReason, Speaker
+from memotel.policy.hygiene import build_context, clean, cut_prompt
+from memotel.stack import recall_stack, write_stack
+from memotel.telemetry.instruments import declare_client, install
+from memotel.values import (
+    FlushReport,
+    Json,
+    Memories,
+    Recall,
+    RecallResult,
+    Receipt,
+    ReceiptStatus,
+    Save,
+    Scope,
+    Search,
+    Turn,
+    WriteAnswer,
+)
+from memotel.writes.path import WritePath
+
+T = TypeVar("T")
+
+_is_paused: ContextVar[bool] = ContextVar("memotel_paused", default=False)
+
+
+def drive(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never suspends, and return its result."""
+    try:
+        coroutine.send(None)
+    except StopIteration as finished:
+        return cast("T", finished.value)
+    coroutine.close()
+    raise MemotelError("a blocking call suspended; its bridge should have waited in this thread")
+
+
+@dataclass(frozen=True, slots=True)
+class _Attachment:
+    """A client's hold on the runtime of one process; a fork makes it stale."""
+
+    runtime: runtime.Runtime
+    account: Account
+    writes: WritePath
+    handler: Handler
+
+
+class MemoryClient:
+    """Memory of one account at one service. Thread-safe; usable from any number of threads and event loops.
+
+    Constructing it starts and opens nothing. After a fork it works at once, on the child's own loop and pool.
+    """
+
+    def __init__(self, settings: ClientSettings) -> None:
+        self.settings = settings
+        self.provider = settings.provider
+        self.adapter = settings.adapter
+        self._attachment: _Attachment | None = None
+        install()
+        declare_client(self.counts, self.provider, self.adapter)
+
+    def __repr__(self) -> str:
+        return f"MemoryClient(provider={self.provider!s}, adapter={self.adapter!s}, url={self.settings.base_url!r})"
+
+    @property
+    def account(self) -> str:
+        """The account key; it reveals no credential."""
+        return self.settings.account
+
+    @property
+    def counts(self) -> Counts:
+        """The counters of this process."""
+        return runtime.current().counts
+
+    def recall(self, scope: Scope, prompt: str, *, agent: str | None = None) -> RecallResult:
+        """Ask memory about `prompt`, blocking at most the recall budget. Raises nothing of memotel's.
+
+        The outcome says what happened; `context` is empty unless it is `hit`.
+        """
+        if is_in_event_loop():
+            self.counts.add(Count.LOOP_BLOCKED, self.provider)
+        return drive(self._recall(scope, prompt, agent, is_blocking=True))
+
+    async def arecall(self, scope: Scope, prompt: str, *, agent: str | None = None) -> RecallResult:
+        """Ask memory about `prompt` without blocking the loop; only `CancelledError` passes."""
+        return await self._recall(scope, prompt, agent, is_blocking=False)
+
+    def search(
+        self, scope: Scope, query: str, *, limit: int | None = None, agent: str | None = None
+    ) -> Memories:
+        """Search memory, blocking at most `search_timeout`; raises `MemotelError`."""
+        return drive(self._search(scope, query, limit, agent=agent, is_blocking=True))
+
+    async def asearch(
+        self, scope: Scope, query: str, *, limit: int | None = None, agent: str | None = None
+    ) -> Memories:
+        """Search memory; raises `MemotelError`."""
+        return await self._search(scope, query, limit, agent=agent, is_blocking=False)
+
+    def save(
+        self,
+        scope: Scope,
+        text: str,
+        *,
+        source: str = "",
+        metadata: Mapping[str, Json] | None = None,
+    ) -> WriteAnswer:
+        """Add one text and wait for the service's answer; raises `MemotelError`."""
+        return drive(self._save(Save(scope, text, source, metadata or {}), is_blocking=True))
+
+    async def asave(
+        self,
+        scope: Scope,
+        text: str,
+        *,
+        source: str = "",
+        metadata: Mapping[str, Json] | None = None,
+    ) -> WriteAnswer:
+        """Add one text and wait for the service's answer; raises `MemotelError`."""
+        return await self._save(Save(scope, text, source, metadata or {}), is_blocking=False)
+
+    def write(self, turn: Turn, *, history: Sequence[tuple[Speaker, str]] | None = None) -> Receipt:
+        """Hand over a turn for delivery in the background; never waits for the network.
+
+        `history` is the conversation that the caller can see, this turn last; it tells a genuine repeat from the
+        same utterance seen again. Raises `OutboxFullError` only with `on_full="raise"`.
+        """
+        if self.settings.switches.writes or _is_paused.get():
+            self.counts.add(Count.REFUSED, self.provider, RefusalReason.DISABLED)
+            return Receipt(ReceiptStatus.REFUSED)
+        return self._attach().writes.accept(turn, self.adapter, history)
+
+    async def adeliver(self, turn: Turn, timeout_s: float = 5.0) -> WriteAnswer | None:
+        """Hand over a turn and wait at most `timeout_s` for its end.
+
+        Returns None where it is still on its way (accepted, not lost). Raises the service's definite rejection.
+        """
+        return await self._attach().writes.deliver(turn, self.adapter, timeout_s)
+
+    def flush(self, timeout: float = 10.0) -> FlushReport:
+        """Wait at most `timeout` seconds for this account's writes; report what is left."""
+        return self._attach().writes.flush(timeout)
+
+    async def aflush(self, timeout: float = 10.0) -> FlushReport:
+        """Wait at most `timeout` seconds for this account's writes, without blocking the loop."""
+        return await self._attach().writes.aflush(timeout)
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Deliver what is pending within `timeout` seconds. Idempotent; raises nothing into a shutdown."""
+        attachment = self._attachment
+        if attachment is not None and attachment.runtime is runtime.current():
+            attachment.writes.flush(timeout)
+
+    async def aclose(self, timeout: float = 5.0) -> None:
+        """Deliver what is pending within `timeout` seconds. Idempotent."""
+        attachment = self._attachment
+        if attachment is not None and attachment.runtime is runtime.current():
+            await attachment.writes.aflush(timeout)
+
+    def warm(self, timeout: float = 5.0) -> bool:
+        """Make ready what a first recall would wait for; return whether it is, within `timeout` seconds."""
+        return drive(self._warm(timeout, is_blocking=True))
+
+    async def awarm(self, timeout: float = 5.0) -> bool:
+        """Make ready what a first recall would wait for, without blocking the loop."""
+        return await self._warm(timeout, is_blocking=False)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Neither recall nor write in this thread or task while the block runs."""
+        token = _is_paused.set(True)
+        try:
+            yield
+        finally:
+            _is_paused.reset(token)
+
+    def _attach(self) -> _Attachment:
+        attachment = self._attachment
+        if attachment is None or attachment.runtime is not runtime.current():
+            attachment = self._attachment = self._build()
+        return attachment
+
+    def _build(self) -> _Attachment:
+        now = runtime.current()
+        account = now.account(self.account, lambda: Account(self.settings, now))
+        identity = _identity(account, self.settings)
+        writes = now.account(
+            f"writes:{self.account}",
+            lambda: _write_path(account, identity),
+        )
+        declare_client(now.counts, self.provider, self.adapter)
+        return _Attachment(now, account, writes, recall_stack(account, identity))
+
+    def _call(
+        self, operation: Operation, request: Recall | Search | Save, *, is_blocking: bool
+    ) -> Call:
+        policy = self.settings.recall
+        budgets = {
+            Operation.RECALL: policy.budget_s,
+            Operation.SEARCH: policy.search_budget_s,
+            Operation.SAVE: self.settings.writes.attempt_budget_s,
+        }
+        return Call(
+            operation,
+            request,
+            provider=self.provider,
+            adapter=self.adapter,
+            budget_s=budgets[operation],
+            is_blocking=is_blocking,
+        )
+
+    async def _recall(
+        self, scope: Scope, prompt: str, agent: str | None, *, is_blocking: bool
+    ) -> RecallResult:
+        policy = self.settings.recall
+        text = None if self._is_off() else self._presentable(prompt)
+        if text is None or len(text) < policy.min_prompt_chars:
+            self.counts.add(Count.RECALLS, self.provider, self.adapter, Outcome.SKIPPED)
+            return RecallResult(Outcome.SKIPPED)
+        call = self._call(
+            Operation.RECALL, Recall(scope, text, policy.top_k, agent), is_blocking=is_blocking
+        )
+        try:
+            found = cast("Memories", await self._attach().handler(call))
+        except Exception:  # noqa: BLE001 # a recall never raises: the settlement says what happened
+            if not call.is_settled():
+                call.settle(Outcome.INTERNAL_ERROR)
+            return RecallResult(cast("Outcome", call.future.result().outcome))
+        return self._shown(found, cast("Outcome", call.future.result().outcome))
+
+    def _shown(self, found: Memories, outcome: Outcome) -> RecallResult:
+        """Turn an answer into what the model is shown: clean and of bounded size."""
+        policy = self.settings.recall
+        context = build_context(found, policy.max_context_chars)
+        if context.is_cut:
+            self.counts.add(Count.TRUNCATED, self.provider, Part.CONTEXT)
+        if context.text:
+            size = len(context.text.encode("utf-8", "replace"))
+            self.counts.add(Count.CONTEXT_BYTES, self.provider, self.adapter, by=size)
+        return RecallResult(outcome, found.items, context.text, found.request_id)
+
+    async def _search(
+        self, scope: Scope, query: str, limit: int | None, *, agent: str | None, is_blocking: bool
+    ) -> Memories:
+        text = self._presentable(query)
+        if not text:
+            raise InvalidRequestError("query must be a text that is not empty", status_code=0)
+        request = Search(scope, text, limit or self.settings.recall.top_k, agent)
+        call = self._call(Operation.SEARCH, request, is_blocking=is_blocking)
+        return cast("Memories", await self._attach().handler(call))
+
+    async def _save(self, request: Save, *, is_blocking: bool) -> WriteAnswer:
+        redact = self.settings.redact
+        text = redact(request.text) if redact else request.text
+        if not text or not text.strip():
+            raise InvalidRequestError("text must not be empty (after redaction)", status_code=0)
+        request = Save(request.scope, text, request.source, request.metadata)
+        call = self._call(Operation.SAVE, request, is_blocking=is_blocking)
+        return cast("WriteAnswer", await self._attach().handler(call))
+
+    async def _warm(self, timeout_s: float, *, is_blocking: bool) -> bool:
+        return self._attach().account.key != "" and timeout_s > 0 and is_blocking is not None
+
+    def _is_off(self) -> bool:
+        return self.settings.switches.recall or _is_paused.get()
+
+    def _presentable(self, text: str) -> str | None:
+        """Redact, clean and cut a prompt; None where redaction forbids it."""
+        redact = self.settings.redact
+        try:
+            redacted = redact(text) if redact else text
+        except Exception:  # noqa: BLE001 # a broken redaction must not let the text out
+            return None
+        if redacted is None:
+            return None
+        cut = cut_prompt(clean(redacted).strip(), self.settings.recall.max_prompt_chars)
+        if cut.is_cut:
+            self.counts.add(Count.TRUNCATED, self.provider, Part.PROMPT)
+        return cut.text
+
+
+def _identity(account: Account, settings: ClientSettings) -> Identity:
+    return Identity(
+        provider=settings.provider,
+        address=account.recall_http.address,
+        port=account.recall_http.port,
+        store_id=settings.project_id,
+        write_operation=account.codec.write_operation,
+        record_session_id=settings.record_session_id,
+    )
+
+
+def is_in_event_loop() -> bool:
+    """Whether the caller runs on a thread whose event loop is running."""
+    return asyncio.events._get_running_loop() is not None

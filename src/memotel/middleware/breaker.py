@@ -1,0 +1,79 @@
+"""An outage costs a few budgets, not one per turn; and no caller's budget pays for finding out that it is over."""
+
+from memotel.calls import Answer, Call, Handler
+from memotel.deadline import current_deadline, monotonic
+from memotel.errors import (
+    BudgetExceededError,
+    CircuitOpenError,
+    MemotelError,
+    ResponseFormatError,
+    ServiceError,
+    ServiceUnavailableError,
+    TransportError,
+)
+from memotel.outcomes import CircuitState
+from memotel.policy.breaker import Admission, CircuitBreaker, Ticket, Verdict
+from memotel.runtime import BackgroundLoop
+
+
+def breaker(next_handler: Handler, circuit: CircuitBreaker, loop: BackgroundLoop) -> Handler:
+    """Refuse calls while the circuit is open; send the one that may probe in the background.
+
+    The arriving call gets `CircuitOpenError` at once in either case. Sets `call.circuit`. Writes do not pass here.
+    """
+
+    async def handle(call: Call) -> Answer:
+        ticket = circuit.admit(monotonic())
+        call.circuit = circuit.state
+        if ticket.admission is Admission.ALLOWED:
+            return await _observed(next_handler, circuit, ticket, call)
+        if ticket.admission is Admission.PROBE:
+            loop.spawn(_probe(next_handler, circuit, ticket, call))
+        raise CircuitOpenError("the service was failing moments ago; memotel asks again by itself")
+
+    return handle
+
+
+def write_gate(circuit: CircuitBreaker) -> float:
+    """Return the seconds for which writes hold back."""
+    return circuit.wait_s(monotonic())
+
+
+async def _observed(
+    next_handler: Handler, circuit: CircuitBreaker, ticket: Ticket, call: Call
+) -> Answer:
+    started_at = monotonic()
+    verdict = Verdict.NEUTRAL
+    try:
+        answer = await next_handler(call)
+        verdict = Verdict.SUCCESS
+    except MemotelError as error:
+        verdict = verdict_of(error)
+        raise
+    finally:
+        now = monotonic()
+        circuit.record(ticket, verdict, now, budget_s=call.budget_s, duration_s=now - started_at)
+    return answer
+
+
+async def _probe(
+    next_handler: Handler, circuit: CircuitBreaker, ticket: Ticket, caller: Call
+) -> None:
+    call = caller.branch(caller.budget_s)
+    call.is_probe = True
+    call.circuit = CircuitState.HALF_OPEN
+    current_deadline.set(call.deadline)
+    try:
+        await _observed(next_handler, circuit, ticket, call)
+    except MemotelError:
+        # The verdict is recorded; nobody waits for this answer.
+        return
+
+
+def verdict_of(error: MemotelError) -> Verdict:
+    """Return what an error says of the service's health."""
+    if isinstance(error, BudgetExceededError):
+        return Verdict.TIMEOUT
+    if isinstance(error, ServiceUnavailableError | TransportError | ResponseFormatError):
+        return Verdict.FAILURE
+    return Verdict.ANSWERED if isinstance(error, ServiceError) else Verdict.NEUTRAL

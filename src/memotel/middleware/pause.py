@@ -1,0 +1,62 @@
+"""Calls that the service has asked not to make: with a key it rejected, or inside a rate limit's pause."""
+
+import logging
+
+from memotel.calls import Answer, Call, Handler
+from memotel.config import KEY_SETTINGS
+from memotel.deadline import monotonic
+from memotel.errors import AuthenticationError, RateLimitedError
+from memotel.outcomes import Provider
+from memotel.policy.pauses import CredentialLatch, RatePause
+
+_log = logging.getLogger("memotel.credentials")
+_UNAUTHORIZED = 401
+
+
+def pause(next_handler: Handler, latch: CredentialLatch, rate: RatePause) -> Handler:
+    """Refuse at once what could not succeed; learn from each answer whether it can again.
+
+    A rejected key lets one call a minute through, as the check. A 429 holds recalls back for its Retry-After.
+    """
+
+    async def handle(call: Call) -> Answer:
+        now = monotonic()
+        _refuse(call, latch, rate, now)
+        try:
+            answer = await next_handler(call)
+        except AuthenticationError as error:
+            if error.status_code == _UNAUTHORIZED:
+                _note_rejected(latch, call.provider)
+            raise
+        except RateLimitedError as error:
+            rate.limit(monotonic(), error.retry_after_s)
+            raise
+        if latch.accept():
+            _log.warning("credentials.accepted: %s accepts the credential again", call.provider)
+        return answer
+
+    return handle
+
+
+def _refuse(call: Call, latch: CredentialLatch, rate: RatePause, now: float) -> None:
+    wait_s = rate.wait_s(now)
+    if wait_s > 0:
+        raise RateLimitedError(
+            f"{call.provider} asked for a pause; {wait_s:.1f} s of it are left",
+            status_code=429,
+            retry_after_s=wait_s,
+        )
+    if not latch.lets_through(now):
+        raise AuthenticationError(
+            f"{call.provider} rejected the credential; check {KEY_SETTINGS[call.provider]}",
+            status_code=_UNAUTHORIZED,
+        )
+
+
+def _note_rejected(latch: CredentialLatch, provider: Provider) -> None:
+    if latch.reject(monotonic()):
+        _log.error(
+            "credentials.rejected: %s answered 401; recalls are skipped and writes wait until %s is right",
+            provider,
+            KEY_SETTINGS[provider],
+        )

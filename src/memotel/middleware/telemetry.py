@@ -1,0 +1,213 @@
+"""The outermost stage: one memory span per call, its metrics, and its counters.
+
+It decides nothing: whoever settles the call says how it ended, on whatever thread, and the span ends there.
+No context is attached across an await; what the attempts below need travels in `call.trace`.
+"""
+
+import time
+from asyncio import CancelledError
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import Span, SpanKind, StatusCode
+
+from memotel.calls import RETRY, Answer, Call, Handler, Identity, Settlement
+from memotel.counts import Count, Counts
+from memotel.errors import MemotelError
+from memotel.outcomes import Operation, Outcome, Speaker, WriteOutcome
+from memotel.telemetry import content, names
+from memotel.telemetry.guard import guarded
+from memotel.telemetry.instruments import Instruments, install
+from memotel.telemetry.tracing import Trace, is_suppressed, link_to
+from memotel.values import Memories, Write
+
+Value = str | int | float
+
+_TERMINAL = frozenset(map(str, WriteOutcome))
+_FALLBACK = {
+    Outcome.TIMEOUT: "timeout",
+    Outcome.UNAVAILABLE: "server_error",
+    Outcome.RATE_LIMITED: "rate_limited",
+    Outcome.QUOTA: "quota_exceeded",
+    Outcome.REJECTED: "invalid_request",
+    Outcome.CIRCUIT_OPEN: "circuit_open",
+}
+
+
+def telemetry(
+    next_handler: Handler,
+    identity: Identity,
+    counts: Counts,
+    *,
+    instruments: Instruments | None = None,
+) -> Handler:
+    """Wrap `next_handler` with the memory span and the counters of a call.
+
+    `instruments` are those of the process unless given.
+    """
+    stage = _Stage(identity, counts, instruments or install())
+
+    async def handle(call: Call) -> Answer:
+        stage.start(call)
+        return await next_handler(call)
+
+    return handle
+
+
+class _Stage:
+    """Starts and ends the spans of one client."""
+
+    def __init__(self, identity: Identity, counts: Counts, instruments: Instruments) -> None:
+        self._identity = identity
+        self._counts = counts
+        self._instruments = instruments
+        self._is_content_wanted = content.is_content_wanted()
+
+    def start(self, call: Call) -> None:
+        """Start the call's span and be told of its end; the call goes on whatever telemetry does."""
+        call.on_settle = self._finish
+        call.trace = self._begin(call)
+
+    @guarded
+    def _begin(self, call: Call) -> Trace:
+        current = otel_context.get_current()
+        if is_suppressed(current):
+            return Trace(context=current)
+        request = call.request
+        is_write = isinstance(request, Write)
+        parent = Context() if is_write else current
+        span = self._instruments.tracer.start_span(
+            span_name(call.operation, self._identity),
+            parent,
+            SpanKind.CLIENT,
+            self._start_attributes(call),
+            link_to(request.trace) if isinstance(request, Write) else (),
+        )
+        if self._is_content_wanted and span.is_recording():
+            span.set_attributes(content.request_content(request))
+        return Trace(span, trace.set_span_in_context(span, parent))
+
+    def _start_attributes(self, call: Call) -> dict[str, Value]:
+        identity = self._identity
+        attributes: dict[str, Value] = {
+            names.GEN_AI_OPERATION_NAME: span_name(call.operation, identity),
+            names.GEN_AI_PROVIDER_NAME: str(call.provider),
+            names.SERVER_ADDRESS: identity.address,
+            names.SERVER_PORT: identity.port,
+            names.MEMOTEL_ADAPTER: str(call.adapter),
+            names.MEMOTEL_BUDGET: float(call.budget_s),
+        }
+        if identity.store_id:
+            attributes[names.GEN_AI_MEMORY_STORE_ID] = identity.store_id
+        if agent := agent_name(call):
+            attributes[names.GEN_AI_AGENT_NAME] = agent
+        if identity.record_session_id and (session := call.scope.session_id):
+            attributes[names.GEN_AI_CONVERSATION_ID] = session
+        return attributes
+
+    def _finish(self, call: Call, settlement: Settlement) -> None:
+        self._count(call, settlement)
+        kept = call.trace if isinstance(call.trace, Trace) else Trace()
+        error_type = error_type_of(call.operation, settlement)
+        self._end_span(call, settlement, kept.span, error_type)
+        self._record(call, settlement, kept.context, error_type)
+
+    def _count(self, call: Call, settlement: Settlement) -> None:
+        provider, adapter = call.provider, call.adapter
+        outcome = str(settlement.outcome)
+        if call.operation is Operation.SEARCH:
+            self._counts.add(Count.SEARCHES, provider, adapter, outcome)
+        if call.operation is not Operation.RECALL:
+            return
+        recalled = (Count.RECALLS, (provider, adapter, outcome), 1)
+        if outcome == Outcome.TIMEOUT:
+            self._counts.apply(recalled, (Count.RECALL_TIMEOUTS, (provider, call.phase), 1))
+        else:
+            self._counts.apply(recalled)
+
+    @guarded
+    def _end_span(
+        self, call: Call, settlement: Settlement, span: Span, error_type: str | None
+    ) -> None:
+        if span.is_recording():
+            span.set_attributes(self._end_attributes(call, settlement))
+        if error_type is not None:
+            span.set_attribute(names.ERROR_TYPE, error_type)
+            span.set_status(StatusCode.ERROR)
+        span.end()
+
+    def _end_attributes(self, call: Call, settlement: Settlement) -> dict[str, Value]:
+        attributes: dict[str, Value] = {
+            names.MEMOTEL_OUTCOME: str(settlement.outcome),
+            names.MEMOTEL_ATTEMPTS: call.attempts,
+            names.MEMOTEL_CIRCUIT_STATE: str(call.circuit),
+            names.MEMOTEL_QUOTA_STATE: str(call.quota),
+        }
+        answer = settlement.answer
+        if isinstance(answer, Memories):
+            attributes[names.GEN_AI_MEMORY_RECORD_COUNT] = len(answer.items)
+            if self._is_content_wanted:
+                attributes |= content.memories_content(answer)
+        elif call.operation in (Operation.SAVE, Operation.WRITE):
+            attributes[names.GEN_AI_MEMORY_RECORD_COUNT] = 1
+        if isinstance(call.request, Write):
+            attributes[names.MEMOTEL_WRITE_DELAY] = delay_s(call.request)
+        return attributes
+
+    @guarded
+    def _record(
+        self, call: Call, settlement: Settlement, context: Context, error_type: str | None
+    ) -> None:
+        provider, outcome = str(call.provider), str(settlement.outcome)
+        operation: dict[str, str] = {
+            names.GEN_AI_OPERATION_NAME: span_name(call.operation, self._identity),
+            names.GEN_AI_PROVIDER_NAME: provider,
+        }
+        if error_type is not None:
+            operation[names.ERROR_TYPE] = error_type
+        self._instruments.record_operation(settlement.duration_s, operation, context)
+        if call.operation is Operation.RECALL:
+            labels = (provider, str(call.adapter), outcome)
+            self._instruments.record_recall(settlement.duration_s, labels, context)
+        if isinstance(call.request, Write) and outcome in _TERMINAL:
+            seconds = delay_s(call.request)
+            self._instruments.record_write_delay(seconds, provider, outcome, context)
+
+
+def span_name(operation: Operation, identity: Identity) -> str:
+    """Return `gen_ai.operation.name`, which is the span's name too."""
+    if operation in (Operation.RECALL, Operation.SEARCH):
+        return names.SEARCH_MEMORY
+    return identity.write_operation
+
+
+def agent_name(call: Call) -> str | None:
+    """Return the agent behind a call; a person's name is never shown."""
+    if isinstance(call.request, Write):
+        turn = call.request.turn
+        return turn.speaker_name if turn.speaker is Speaker.AI else None
+    return call.agent
+
+
+def delay_s(write: Write) -> float:
+    """Return the seconds since a write was accepted, never less than zero (wall clocks can step back)."""
+    return max(time.time() - write.accepted_at, 0.0)
+
+
+def error_type_of(operation: Operation, settlement: Settlement) -> str | None:
+    """Return the `error.type` of a call that raises, None where it answers.
+
+    A recall that ends without memories is handled: its reply goes on. A cancelled call is no error either.
+    """
+    error = settlement.error
+    is_cancelled = settlement.outcome == Outcome.CANCELLED or isinstance(error, CancelledError)
+    if operation is Operation.RECALL or is_cancelled:
+        return None
+    if isinstance(error, MemotelError):
+        return error.error_type
+    if error is not None or settlement.outcome in (Outcome.INTERNAL_ERROR, Outcome.SHED, RETRY):
+        return names.ERROR_OTHER
+    if operation is Operation.WRITE or settlement.answer is not None:
+        return None
+    return _FALLBACK.get(Outcome(settlement.outcome))

@@ -1,0 +1,71 @@
+"""What goes out as a prompt and what comes in as context: cut to size, filtered, free of control characters."""
+
+import re
+from dataclasses import dataclass, replace
+
+from memotel.values import Memories
+
+_CONTROL = re.compile(
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A text of bounded size, and whether something was left out."""
+
+    text: str
+    is_cut: bool
+
+
+def clean(text: str) -> str:
+    """Return `text` without control characters and direction overrides; line breaks and tabs stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def cut_prompt(text: str, max_chars: int) -> Cut:
+    """Return at most `max_chars` characters of `text`, cut at a word where there is one."""
+    if len(text) <= max_chars:
+        return Cut(text, False)
+    head = text[:max_chars]
+    if not text[max_chars].isspace():
+        at = max(head.rfind(" "), head.rfind("\n"))
+        head = head[:at] if at > max_chars // 2 else head
+    return Cut(head.rstrip(), True)
+
+
+def relevant(found: Memories, min_score: float | None) -> Memories:
+    """Return what scores at least `min_score`; a memory without a score stays.
+
+    Where the filter takes something away, the service's ready block goes too, since it shows all.
+    """
+    if min_score is None:
+        return found
+    kept = tuple(m for m in found.items if m.score is None or m.score >= min_score)
+    return found if len(kept) == len(found.items) else replace(found, items=kept, context="")
+
+
+def build_context(found: Memories, max_chars: int) -> Cut:
+    """Return the text to show the model: the service's ready block where it fits, else a list, whole memories only."""
+    block = clean(found.context).strip()
+    if block and (len(block) <= max_chars or not found.items):
+        return _cut_lines(block, max_chars)
+    lines: list[str] = []
+    room = max_chars
+    for memory in found.items:
+        line = "- " + " ".join(clean(memory.text).split())
+        if len(line) > room:
+            break
+        lines.append(line)
+        room -= len(line) + 1
+    return Cut("\n".join(lines), len(lines) < len(found.items))
+
+
+def _cut_lines(block: str, max_chars: int) -> Cut:
+    if len(block) <= max_chars:
+        return Cut(block, False)
+    head = block[: max_chars + 1]
+    at = head.rfind("\n")
+    return Cut(head[:at] if at > 0 else head[:max_chars], True)

@@ -1,0 +1,83 @@
+"""The two orders in which a call passes through memotel. Read each from the top: the caller's side comes first.
+
+    recall, search, save                      write delivery
+      telemetry    span, metrics, outcome       telemetry    span linked to the turn's
+      bridge       to the background loop       quota        evidence
+      relevance    min_score                    permits      their own, few
+      quota        is this emptiness a quota?   reread       a key that changed
+      pause        key rejected, rate limited   tenant
+      breaker      an outage costs little       backend      wire format
+      permits      a bound on what is in flight   attempts   a span for each HTTP attempt
+      retry        one, if it can help            authorized the credential
+      reread       a key that changed             http       the deadline once more
+      tenant       MemorySync's look-up
+      backend      wire format
+        attempts   a span for each HTTP attempt
+        authorized the credential
+        http       the deadline once more
+
+Writes are held back by the drain (`memotel.writes`), which alone repeats them: it reads the breaker and never
+opens it, and keeps its own pauses for credentials, rate and quota.
+"""
+
+from memotel.account import Account
+from memotel.calls import Call, Handler, Identity, Send
+from memotel.http import HttpClient
+from memotel.http.messages import HttpRequest, HttpResponse
+from memotel.middleware.attempts import attempts
+from memotel.middleware.backend import backend
+from memotel.middleware.breaker import breaker
+from memotel.middleware.bridge import bridge
+from memotel.middleware.credentials import authorized, reread
+from memotel.middleware.pause import pause
+from memotel.middleware.permits import permits
+from memotel.middleware.quota import quota
+from memotel.middleware.relevance import relevance
+from memotel.middleware.retry import retry
+from memotel.middleware.telemetry import telemetry
+from memotel.middleware.tenant import tenant
+
+
+def recall_stack(account: Account, identity: Identity) -> Handler:
+    """Build the way of a recall, a search or a save."""
+    settings, counts, loop = account.settings, account.runtime.counts, account.runtime.loop
+    send = sender(account, identity, account.recall_http)
+
+    handle = backend(account.codec, send)
+    if account.codec.needs_tenant:
+        handle = tenant(handle, account.tenant, send)
+    handle = reread(handle, account.credentials)
+    handle = retry(
+        handle, policy=settings.retry, bucket=account.bucket, circuit=account.circuit, counts=counts
+    )
+    handle = permits(handle, account.permits, settings.permits.wait_share)
+    handle = breaker(handle, account.circuit, loop)
+    handle = pause(handle, account.latch, account.recall_rate)
+    handle = quota(handle, account.quota, counts)
+    handle = relevance(handle, settings.recall.min_score)
+    handle = bridge(handle, loop)
+    return telemetry(handle, identity, counts)
+
+
+def write_stack(account: Account, identity: Identity) -> Handler:
+    """Build the way of one write delivery; it runs on the background loop already."""
+    counts = account.runtime.counts
+    send = sender(account, identity, account.write_http)
+
+    handle = backend(account.codec, send)
+    if account.codec.needs_tenant:
+        handle = tenant(handle, account.tenant, send)
+    handle = reread(handle, account.credentials)
+    handle = permits(handle, account.write_permits, wait_share=1.0)
+    handle = quota(handle, account.quota, counts)
+    return telemetry(handle, identity, counts)
+
+
+def sender(account: Account, identity: Identity, client: HttpClient) -> Send:
+    """Build what sends one attempt: span, credential, HTTP."""
+
+    async def http(call: Call, request: HttpRequest) -> HttpResponse:
+        return await client.send(request, deadline=call.deadline, progress=call)
+
+    send = authorized(http, account.credentials)
+    return attempts(send, identity, propagate=account.settings.network.propagate)
