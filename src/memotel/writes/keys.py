@@ -1,0 +1,42 @@
+"""The idempotency key: which write this is, whoever sends it and however often."""
+
+import unicodedata
+from typing import Final
+
+from memotel.backends.fingerprints import digest, fnv1a64
+from memotel.outcomes import Speaker
+from memotel.values import Scope
+
+__all__ = ["by_message_id", "by_occurrence", "fnv1a64", "idempotency_key"]
+
+_VERSION: Final = "v1"
+
+
+def idempotency_key(
+    account: str, scope: Scope, speaker: Speaker, text: str, *, discriminator: str
+) -> str:
+    """Return the key of a write, 32 hex digits: the same on every attempt, for every observer.
+
+    The text counts in its NFC form (the same words typed on two keyboards are one); ids count exactly
+    as they are, since two users whose ids look alike are still two users. Different parts give
+    different keys: each goes in behind its length.
+
+    Args:
+        account: account key.
+        scope: user and session.
+        speaker: whose words they are.
+        text: the words.
+        discriminator: what tells genuine repeats apart: `by_message_id` or `by_occurrence`.
+    """
+    words = unicodedata.normalize("NFC", text)
+    return digest(_VERSION, account, scope.user_id, scope.session_id, speaker, words, discriminator)
+
+
+def by_message_id(message_id: str) -> str:
+    """Return the discriminator of a message to which the framework gave an id."""
+    return f"id:{message_id}"
+
+
+def by_occurrence(occurrence: int) -> str:
+    """Return the discriminator of the n-th genuine repeat of the same words, from 1."""
+    return f"n:{occurrence}"
