@@ -163,6 +163,7 @@ class Identity:
         store_id: the project, where one is set.
         write_operation: `gen_ai.operation.name` of a write.
         record_session_id: whether spans may carry the session as `gen_ai.conversation.id`.
+        base_url: what `url.full` of an attempt starts with; empty = https, address and port.
     """
 
     provider: Provider
@@ -171,6 +172,7 @@ class Identity:
     store_id: str | None
     write_operation: str
     record_session_id: bool = True
+    base_url: str = ""
 
 
 def ending_of(error: BaseException) -> Outcome:

@@ -305,6 +305,7 @@ def _identity(account: Account, settings: ClientSettings) -> Identity:
         store_id=settings.project_id,
         write_operation=account.codec.write_operation,
         record_session_id=settings.record_session_id,
+        base_url=settings.base_url,
     )
 
 

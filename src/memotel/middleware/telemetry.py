@@ -12,27 +12,32 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, StatusCode
 
-from memotel.calls import RETRY, Answer, Call, Handler, Identity, Settlement
+from memotel.calls import Answer, Call, Handler, Identity, Settlement
 from memotel.counts import Count, Counts
 from memotel.errors import MemotelError
 from memotel.outcomes import Operation, Outcome, Speaker, WriteOutcome
 from memotel.telemetry import content, names
 from memotel.telemetry.guard import guarded
 from memotel.telemetry.instruments import Instruments, install
-from memotel.telemetry.tracing import Trace, is_suppressed, link_to
+from memotel.telemetry.tracing import Trace, current_traceparent, is_suppressed, link_to
 from memotel.values import Memories, Write
+
+__all__ = ["current_traceparent", "telemetry"]
 
 Value = str | int | float
 
 _TERMINAL = frozenset(map(str, WriteOutcome))
-_FALLBACK = {
+_ERROR_BY_OUTCOME: dict[str, str] = {
     Outcome.TIMEOUT: "timeout",
     Outcome.UNAVAILABLE: "server_error",
     Outcome.RATE_LIMITED: "rate_limited",
     Outcome.QUOTA: "quota_exceeded",
     Outcome.REJECTED: "invalid_request",
     Outcome.CIRCUIT_OPEN: "circuit_open",
+    Outcome.SHED: names.ERROR_OTHER,
+    Outcome.INTERNAL_ERROR: names.ERROR_OTHER,
 }
+"""What a call that ended without an answer and without its error is called."""
 
 
 def telemetry(
@@ -204,10 +209,6 @@ def error_type_of(operation: Operation, settlement: Settlement) -> str | None:
     is_cancelled = settlement.outcome == Outcome.CANCELLED or isinstance(error, CancelledError)
     if operation is Operation.RECALL or is_cancelled:
         return None
-    if isinstance(error, MemotelError):
-        return error.error_type
-    if error is not None or settlement.outcome in (Outcome.INTERNAL_ERROR, Outcome.SHED, RETRY):
-        return names.ERROR_OTHER
-    if operation is Operation.WRITE or settlement.answer is not None:
-        return None
-    return _FALLBACK.get(Outcome(settlement.outcome))
+    if error is not None:
+        return error.error_type if isinstance(error, MemotelError) else names.ERROR_OTHER
+    return None if settlement.answer is not None else _ERROR_BY_OUTCOME.get(settlement.outcome)

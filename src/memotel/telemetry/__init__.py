@@ -1,0 +1,1 @@
+"""Telemetry: spans, metrics, and the set-up for applications that have none of their own."""

@@ -1,0 +1,148 @@
+"""The tracer, the histograms and the observable instruments of one process.
+
+Instruments stand on the global providers unless others are given: the API's proxies find a provider that an
+application sets later. Observable instruments read plain integers, so a fork resets them; histograms cannot be reset.
+"""
+
+from collections.abc import Callable, Mapping
+from importlib import metadata
+
+from opentelemetry import metrics, trace
+from opentelemetry.context import Context
+from opentelemetry.metrics import Histogram, Meter, MeterProvider
+from opentelemetry.trace import TracerProvider
+
+from memotel import runtime
+from memotel.counts import Counts
+from memotel.outcomes import Adapter, Provider
+from memotel.telemetry import conservation, names
+from memotel.telemetry.guard import guarded, logger
+from memotel.telemetry.observables import Snapshots, observe
+
+Attributes = Mapping[str, str | int]
+
+
+class Instruments:
+    """One tracer and one set of instruments.
+
+    `bind` may be called again with other providers: everything recorded from then on goes to those.
+    """
+
+    def __init__(
+        self,
+        *,
+        tracer_provider: TracerProvider | None = None,
+        meter_provider: MeterProvider | None = None,
+        counts: Callable[[], Counts] | None = None,
+    ) -> None:
+        self._snapshots = Snapshots(counts or (lambda: runtime.current().counts))
+        self.has_recorded = False
+        self.bind(tracer_provider, meter_provider)
+
+    def bind(
+        self, tracer_provider: TracerProvider | None, meter_provider: MeterProvider | None
+    ) -> None:
+        """Create tracer and instruments on these providers; None stands for the global ones."""
+        version = _version()
+        self.tracer = trace.get_tracer(names.SCOPE, version, tracer_provider)
+        meter = metrics.get_meter(names.SCOPE, version, meter_provider)
+        self._recall = _histogram(meter, names.RECALL_DURATION)
+        self._write_delay = _histogram(meter, names.WRITE_DELAY)
+        self._gen_ai = _histogram(meter, names.GEN_AI_DURATION)
+        self._http = _histogram(meter, names.HTTP_DURATION)
+        observe(meter, self._snapshots, version)
+
+    def record_recall(
+        self, seconds: float, labels: tuple[str, str, str], context: Context | None
+    ) -> None:
+        """Record how long a recall took; labels: provider, adapter, outcome."""
+        provider, adapter, outcome = labels
+        attributes = {"provider": provider, "adapter": adapter, "outcome": outcome}
+        self._record(self._recall, seconds, attributes, context)
+
+    def record_write_delay(
+        self, seconds: float, provider: str, outcome: str, context: Context | None = None
+    ) -> None:
+        """Record the time from acceptance to the final outcome of a write."""
+        self._record(
+            self._write_delay, seconds, {"provider": provider, "outcome": outcome}, context
+        )
+
+    def record_operation(
+        self, seconds: float, attributes: Attributes, context: Context | None
+    ) -> None:
+        """Record `gen_ai.client.operation.duration`."""
+        self._record(self._gen_ai, seconds, attributes, context)
+
+    def record_http(self, seconds: float, attributes: Attributes, context: Context | None) -> None:
+        """Record `http.client.request.duration`."""
+        self._record(self._http, seconds, attributes, context)
+
+    def _record(
+        self,
+        histogram: Histogram,
+        seconds: float,
+        attributes: Attributes,
+        context: Context | None,
+    ) -> None:
+        self.has_recorded = True
+        histogram.record(max(seconds, 0.0), attributes, context)
+
+
+def _histogram(meter: Meter, instrument: names.Instrument) -> Histogram:
+    return meter.create_histogram(
+        instrument.name,
+        instrument.unit,
+        instrument.description,
+        explicit_bucket_boundaries_advisory=instrument.bounds,
+    )
+
+
+def _version() -> str:
+    try:
+        return metadata.version("memotel")
+    except metadata.PackageNotFoundError:
+        return "unknown"
+
+
+class _Process:
+    """The instruments of this process, and the clients whose series a forked child must declare again."""
+
+    def __init__(self) -> None:
+        self.instruments: Instruments | None = None
+        self.clients: set[tuple[Provider, Adapter]] = set()
+
+    def after_fork(self) -> None:
+        counts = runtime.current().counts
+        for provider, adapter in self.clients:
+            conservation.declare_client(counts, provider, adapter)
+        _warn_of_inherited(self.instruments)
+
+
+def _warn_of_inherited(instruments: Instruments | None) -> None:
+    is_real = type(metrics.get_meter_provider()).__module__.startswith("opentelemetry.sdk")
+    if instruments is not None and instruments.has_recorded and is_real:
+        instruments.has_recorded = False
+        logger.warning(
+            "histograms were recorded before a fork and this process starts with a copy of them; "
+            "set telemetry up after the fork (in post_fork)"
+        )
+
+
+_process = _Process()
+
+
+def install() -> Instruments:
+    """Return the instruments of this process, created by the first call. Thread-safe."""
+    with runtime.current().lock:
+        if _process.instruments is None:
+            _process.instruments = Instruments()
+            runtime.on_fork(guarded(_process.after_fork))
+        return _process.instruments
+
+
+def declare_client(counts: Counts, provider: Provider, adapter: Adapter) -> None:
+    """Make every series of a built client exist at zero, in this process and in its forked children."""
+    conservation.declare_client(counts, provider, adapter)
+    if counts is runtime.current().counts:
+        _process.clients.add((provider, adapter))

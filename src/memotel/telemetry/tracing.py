@@ -1,0 +1,79 @@
+"""What one call keeps of its trace, and how a context travels as a `traceparent` string."""
+
+from dataclasses import dataclass, field
+
+from opentelemetry import context as otel_context
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import INVALID_SPAN, Link, Span
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+
+from memotel.telemetry.guard import guarded
+
+# The API has no public name for these two; instrumentations all take them from here.
+_SUPPRESS_KEY: str = getattr(otel_context, "_SUPPRESS_INSTRUMENTATION_KEY", "suppress")
+_SUPPRESS_HTTP_KEY: str = getattr(otel_context, "_SUPPRESS_HTTP_INSTRUMENTATION_KEY", "suppress")
+_SUPPRESS_PLAIN_KEY = "suppress_instrumentation"
+
+_propagator = TraceContextTextMapPropagator()
+
+
+@dataclass(slots=True)
+class Trace:
+    """The telemetry of one call: its span, the context with that span set, and what was sent so far.
+
+    `sent` counts attempts by method and template, so that a tenant look-up is no resend of the recall it serves.
+    """
+
+    span: Span = INVALID_SPAN
+    context: Context = field(default_factory=Context)
+    sent: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def next_attempt(self, method: str, template: str) -> int:
+        """Count one attempt at this request and return its number, from 1."""
+        key = (method, template)
+        self.sent[key] = self.sent.get(key, 0) + 1
+        return self.sent[key]
+
+
+def is_suppressed(context: Context) -> bool:
+    """Whether somebody asked for no instrumentation in this context."""
+    return bool(context.get(_SUPPRESS_KEY) or context.get(_SUPPRESS_PLAIN_KEY))
+
+
+def is_http_suppressed(context: Context) -> bool:
+    """Whether somebody asked for no HTTP spans in this context."""
+    return bool(context.get(_SUPPRESS_HTTP_KEY)) or is_suppressed(context)
+
+
+def without_http_spans(context: Context) -> Context:
+    """Return the context with HTTP instrumentation of others switched off: our attempt span is the one."""
+    return otel_context.set_value(_SUPPRESS_HTTP_KEY, True, context)
+
+
+@guarded
+def current_traceparent() -> str | None:
+    """Return the `traceparent` of the current span, or None where there is none.
+
+    Format: W3C Trace Context, version 00.
+    """
+    span = trace.get_current_span().get_span_context()
+    if not span.is_valid:
+        return None
+    return f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}"
+
+
+def link_to(traceparent: str | None) -> tuple[Link, ...]:
+    """Return a link to the span that a `traceparent` names; none where it is None or not valid."""
+    if traceparent is None:
+        return ()
+    context = _propagator.extract({"traceparent": traceparent}, Context())
+    span = trace.get_current_span(context).get_span_context()
+    return (Link(span),) if span.is_valid else ()
+
+
+def trace_headers(context: Context) -> tuple[tuple[str, str], ...]:
+    """Return `traceparent` and `tracestate` of the context's span; never baggage."""
+    carrier: dict[str, str] = {}
+    _propagator.inject(carrier, context)
+    return tuple(carrier.items())
