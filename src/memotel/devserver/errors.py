@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse
 
 from memotel.devserver.faults import RetryAfter
 from memotel.devserver.routes import Service
+from memotel.devserver.shapes import ErrorShape
 
 
 class Code(StrEnum):
@@ -27,13 +28,6 @@ class Code(StrEnum):
     RATE_LIMITED = "RATE_LIMIT_EXCEEDED"
     OVER_QUOTA = "MONTHLY_QUOTA_EXCEEDED"
     INTERNAL = "INTERNAL_ERROR"
-
-
-class ErrorShape(StrEnum):
-    """How MemorySync writes an error that is neither a quota nor a list of invalid fields."""
-
-    DETAIL = "detail"
-    ERROR = "error"
 
 
 @dataclass(frozen=True, slots=True)

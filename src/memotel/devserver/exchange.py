@@ -91,19 +91,21 @@ def of_response(response: Response) -> Answer:
     return Answer(response.status_code, tuple(response.raw_headers), bytes(response.body))
 
 
-async def read_body(receive: Receive) -> bytes:
-    """Read a request's body; the part above `MAX_BODY_BYTES` is thrown away."""
-    parts: list[bytes] = []
-    size = 0
+async def read_body(receive: Receive) -> bytes | None:
+    """Read a request's body, at most one part more than `MAX_BODY_BYTES`.
+
+    None: the client left before it had sent the whole.
+    """
+    body = bytearray()
     more = True
     while more:
         message = await receive()
-        part = message.get("body", b"")
-        if size < MAX_BODY_BYTES:
-            parts.append(part)
-        size += len(part)
-        more = message.get("more_body", False)
-    return b"".join(parts)
+        if message["type"] == "http.disconnect":
+            return None
+        if len(body) <= MAX_BODY_BYTES:
+            body += message["body"]
+        more = message["more_body"]
+    return bytes(body)
 
 
 async def ask(app: ASGIApp, scope: Scope, body: bytes) -> Answer:

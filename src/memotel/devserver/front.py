@@ -5,14 +5,23 @@ import json
 import time
 import uuid
 from random import Random
+from typing import Final
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from memotel.devserver.exchange import Exchange, read_body
-from memotel.devserver.routes import route_of
+from memotel.devserver.errors import ApiError, Code
+from memotel.devserver.exchange import MAX_BODY_BYTES, Exchange, read_body
+from memotel.devserver.keys import account_in
+from memotel.devserver.routes import Route, route_of
 from memotel.devserver.strike import strike
 from memotel.devserver.wire import STATE_KEY
 from memotel.devserver.world import Arrival, SeenRequest, World
+
+_OWNER_HEADERS: Final = (
+    *("x-api-key", "authorization", "x-user-id"),
+    *("x-project-id", "x-end-user-id"),
+)
+_TOO_LARGE: Final = ApiError(413, Code.VALIDATION, "The body is too large.")
 
 
 class Front:
@@ -26,18 +35,33 @@ class Front:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one HTTP request."""
         ended = self._world.ended
-        seen = _seen(scope, await read_body(receive))
+        body = await read_body(receive)
+        if body is None:
+            return
+        seen = _seen(scope, body)
         scope["state"]["request_id"] = seen.request_id
         arrival = Arrival(seen)
         wire = scope["state"][STATE_KEY]
         exchange = Exchange(self._world, self._app, scope, send, arrival, wire, ended)
-        if seen.route is None:
+        if len(body) > MAX_BODY_BYTES:
+            await exchange.respond(exchange.error(_TOO_LARGE))
+        elif seen.route is None:
             await exchange.respond(await exchange.answer())
-            return
-        self._world.requests.append(arrival)
-        self._world.arrivals[seen.route] += 1
-        faults = self._world.faults.strike(seen.route, fingerprint(seen), seen.at)
-        await strike(exchange, faults, self._random)
+        else:
+            await self._serve(exchange, seen, seen.route)
+
+    async def _serve(self, exchange: Exchange, seen: SeenRequest, route: Route) -> None:
+        world = self._world
+        world.requests.append(exchange.arrival)
+        world.arrivals[route] += 1
+        in_progress = world.in_progress
+        account = (route.service, account_in(route.service, seen.headers))
+        in_progress[account] += 1
+        try:
+            faults = world.faults.strike(route, fingerprint(seen), seen.at)
+            await strike(exchange, faults, self._random)
+        finally:
+            in_progress[account] -= 1
 
 
 def _seen(scope: Scope, body: bytes) -> SeenRequest:
@@ -55,9 +79,13 @@ def _seen(scope: Scope, body: bytes) -> SeenRequest:
 
 
 def fingerprint(seen: SeenRequest) -> str:
-    """Return what all attempts of one write share: its key, else its replay key, else its body."""
-    key = seen.headers.get("idempotency-key")
-    return key or _replay_fingerprint(seen.body) or hashlib.sha256(seen.body).hexdigest()
+    """Return what all attempts of one write share and other writes do not.
+
+    Its idempotency key, else its replay key, else its body; with whose it is.
+    """
+    key = seen.headers.get("idempotency-key") or _replay_fingerprint(seen.body)
+    owner = [seen.headers.get(name, "") for name in _OWNER_HEADERS]
+    return "|".join((*owner, key or hashlib.sha256(seen.body).hexdigest()))
 
 
 def _replay_fingerprint(body: bytes) -> str:

@@ -1,5 +1,6 @@
 """What every service request passes before its handler: key, rate limit, quota; and its errors."""
 
+import math
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
@@ -41,6 +42,7 @@ def gated(world: World, route: Route, identify: Identify, handle: Handle) -> End
             meter = world.meter(route.service, caller.account.fingerprint)
             allowance = meter.take(route, world.now())
             _check_rate(allowance)
+            _check_crowd(meter, world.in_progress[route.service, caller.account.fingerprint])
             is_over = _spend(meter, route) or bool(getattr(request.state, "silent_quota", False))
             response = handle(world, replace(caller, is_over_quota=is_over), request, body)
         except ApiError as error:
@@ -55,6 +57,12 @@ def _check_rate(allowance: Allowance | None) -> None:
     if allowance is not None and allowance.retry_after_s is not None:
         message = "Rate limit exceeded."
         raise ApiError(429, Code.RATE_LIMITED, message, retry_after_s=allowance.retry_after_s)
+
+
+def _check_crowd(meter: Meter, in_progress: int) -> None:
+    if meter.is_crowded(in_progress):
+        message = "Too many requests at the same time."
+        raise ApiError(429, Code.RATE_LIMITED, message, retry_after_s=1.0)
 
 
 def _spend(meter: Meter, route: Route) -> bool:
@@ -81,7 +89,7 @@ def _tell(response: Response, service: Service, allowance: Allowance | None) -> 
         return
     response.headers["X-RateLimit-Limit"] = str(allowance.limit)
     response.headers["X-RateLimit-Remaining"] = str(allowance.remaining)
-    response.headers["X-RateLimit-Reset"] = str(int(allowance.reset_at) + 1)
+    response.headers["X-RateLimit-Reset"] = str(math.ceil(allowance.reset_at))
     if service is Service.REKALL:
         policy = f"{allowance.limit};w={allowance.window_s}"
         response.headers["X-RateLimit-Policy"] = policy

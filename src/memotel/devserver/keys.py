@@ -1,11 +1,13 @@
 """The credentials that the server accepts, and what each may do."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from memotel.devserver.errors import ApiError, Code
+from memotel.devserver.routes import Service
 
 
 class Permission(StrEnum):
@@ -39,6 +41,9 @@ class Account:
         if permission not in self.permissions:
             message = f"This key lacks the scope {permission}."
             raise ApiError(403, Code.SCOPE_INSUFFICIENT, message)
+
+
+DEVELOPMENT: Final = Account("development", frozenset(Permission))
 
 
 class Keyring:
@@ -77,6 +82,17 @@ class Keyring:
         if not is_known or fingerprint in self._revoked:
             raise ApiError(401, Code.UNAUTHORIZED, "The API key is invalid.")
         return Account(fingerprint, self._permissions.get(fingerprint, frozenset(Permission)))
+
+
+def account_in(service: Service, headers: Mapping[str, str]) -> str:
+    """Return the fingerprint of the credential in a request's headers, good or bad.
+
+    `DEVELOPMENT` where Rekall's caller has none; header names are in lower case.
+    """
+    if service is Service.MEMORYSYNC:
+        return fingerprint_of(headers.get("x-api-key", ""))
+    key = headers.get("authorization", "").partition(" ")[2]
+    return fingerprint_of(key) if key else DEVELOPMENT.fingerprint
 
 
 def fingerprint_of(key: str) -> str:

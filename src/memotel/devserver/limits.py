@@ -1,6 +1,7 @@
 """Rate limits per key and the plan's quota: pure, the time is passed in (unix seconds)."""
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from memotel.devserver.routes import RECALLS, Route, Service
@@ -80,18 +81,17 @@ class _Window:
         reset_at = self.started + self.window_s
         is_full = self.count >= self.limit
         remaining = max(0, self.limit - self.count)
-        retry = max(1.0, float(round(reset_at - now + 0.5))) if is_full else None
+        retry = max(1.0, float(math.ceil(reset_at - now))) if is_full else None
         return Allowance(self.limit, self.window_s, remaining, reset_at, retry)
 
 
 @dataclass(slots=True)
 class Meter:
-    """One key's use: its windows, its requests in progress, its writes."""
+    """One key's use: its windows and its writes."""
 
     rate: RateLimit
     quota: Quota | None
     adds: int = 0
-    in_progress: int = 0
     _all: list[_Window] = field(default_factory=list)
     _searches: list[_Window] = field(default_factory=list)
 
@@ -112,19 +112,13 @@ class Meter:
         for window in windows:
             window.count += 1
         allowances = (window.allowance(now) for window in windows)
-        tightest = min(allowances, key=lambda a: a.remaining, default=None)
-        return tightest and _granted(tightest)
+        tightest = min(allowances, key=lambda allowance: allowance.remaining, default=None)
+        return tightest and replace(tightest, retry_after_s=None)
 
-    def is_crowded(self) -> bool:
-        """Say whether the limit on requests in progress is reached."""
-        return self.rate.concurrent is not None and self.in_progress >= self.rate.concurrent
+    def is_crowded(self, in_progress: int) -> bool:
+        """Say whether that many requests in progress, this one included, are too many."""
+        return self.rate.concurrent is not None and in_progress > self.rate.concurrent
 
     def is_over_quota(self) -> bool:
         """Say whether the plan allows no further write."""
         return self.quota is not None and self.adds >= self.quota.adds
-
-
-def _granted(allowance: Allowance) -> Allowance:
-    return Allowance(
-        allowance.limit, allowance.window_s, allowance.remaining, allowance.reset_at, None
-    )

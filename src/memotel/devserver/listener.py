@@ -1,11 +1,13 @@
 """The listening sockets: open, silent (connects, never answers) or refusing."""
 
 import asyncio
+import errno
 import ipaddress
 import socket
 import ssl
 from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from starlette.types import ASGIApp
 from uvicorn.config import Config
@@ -14,7 +16,9 @@ from uvicorn.server import ServerState
 from memotel.devserver.faults import FaultKind
 from memotel.devserver.wire import WiredProtocol
 
-BACKLOG = 2048
+BACKLOG: Final = 2048
+# localhost is often listed with an IPv6 address that the machine does not have.
+_NO_SUCH_ADDRESS: Final = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +42,22 @@ def bind(host: str, port: int, *, allow_remote: bool) -> list[socket.socket]:
         if not (allow_remote or ipaddress.ip_address(address.partition("%")[0]).is_loopback):
             raise ValueError(f"host={host!r} is reachable from outside: allow_remote is needed")
     sockets: list[socket.socket] = []
-    try:
-        for family, address in addresses:
-            taken = sockets[0].getsockname()[1] if sockets else port
-            sockets.append(_listen(family, address, taken))
-    except OSError:
-        _close(sockets)
-        raise
+    absent: list[OSError] = []
+    for family, address in addresses:
+        try:
+            sockets.append(_listen(family, address, _port(sockets, port)))
+        except OSError as error:
+            if error.errno not in _NO_SUCH_ADDRESS:
+                _close(sockets)
+                raise
+            absent.append(error)
+    if not sockets:
+        raise absent[0]
     return sockets
+
+
+def _port(sockets: list[socket.socket], port: int) -> int:
+    return int(sockets[0].getsockname()[1]) if sockets else port
 
 
 def _listen(family: int, address: str, port: int) -> socket.socket:

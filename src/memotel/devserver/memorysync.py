@@ -13,6 +13,7 @@ from memotel.devserver.fields import Fields
 from memotel.devserver.gate import Caller
 from memotel.devserver.keys import Permission
 from memotel.devserver.routes import Service, list_parts
+from memotel.devserver.shapes import QuotaEvidence
 from memotel.devserver.store import Fate, Found, Item, NewItem, Scope
 from memotel.devserver.turns import (
     REPLAY_WINDOW_S,
@@ -22,7 +23,7 @@ from memotel.devserver.turns import (
     is_low_value,
     replay_key,
 )
-from memotel.devserver.world import QuotaEvidence, World
+from memotel.devserver.world import World
 
 MAX_TEXT: Final = 100_000
 _PROJECT_ID: Final = re.compile(r"proj_[0-9a-f]{16}")
@@ -48,7 +49,7 @@ def projects(world: World, caller: Caller, request: Request, body: bytes) -> Res
 def recall(world: World, caller: Caller, request: Request, body: bytes) -> Response:
     """Return the relevant memories and a block of text ready for a prompt, empty for none."""
     found = _found(world, caller, request, body)
-    context = "\n".join(f"- {fact_of(one.item.text)}" for one in found)
+    context = "\n".join(f"- {_shown(one.item)}" for one in found)
     return JSONResponse({"context": context, "memories": [_memory(world, one) for one in found]})
 
 
@@ -189,18 +190,22 @@ def _quota_evidence(world: World, request: Request) -> Response:
 
 def _memory(world: World, found: Found) -> dict[str, object]:
     item = found.item
-    text = fact_of(item.text)
-    return {"memory_id": f"m_{item.id}", world.shapes.text: text, "score": found.score}
+    return {"memory_id": f"m_{item.id}", world.shapes.text: _shown(item), "score": found.score}
 
 
 def _listed(world: World, item: Item) -> dict[str, object]:
     return {
         "memory_id": f"m_{item.id}",
-        world.shapes.text: fact_of(item.text),
+        world.shapes.text: _shown(item),
         "source": item.source,
         "metadata": json.loads(item.metadata),
         "created_at": item.created_at,
     }
+
+
+def _shown(item: Item) -> str:
+    """Return a memory's text; of a turn without the speaker in front."""
+    return fact_of(item.text) if item.speaker or item.role else item.text
 
 
 def _limit(request: Request) -> int:

@@ -10,10 +10,11 @@ from starlette.responses import JSONResponse, Response
 from memotel.devserver.errors import ApiError, Code
 from memotel.devserver.fields import Fields
 from memotel.devserver.gate import Caller
-from memotel.devserver.keys import Account, Permission
+from memotel.devserver.keys import DEVELOPMENT, Permission
 from memotel.devserver.routes import Service
+from memotel.devserver.shapes import Envelope
 from memotel.devserver.store import Fate, Found, Item, NewItem, Scope
-from memotel.devserver.world import Envelope, World
+from memotel.devserver.world import World
 
 MAX_CONTENT: Final = 50_000
 TYPES: Final = frozenset(
@@ -27,7 +28,6 @@ TYPES: Final = frozenset(
         "preferences",
     }
 )
-DEVELOPMENT: Final = Account("development", frozenset(Permission))
 
 
 def identify(world: World, request: Request) -> Caller:

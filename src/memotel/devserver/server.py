@@ -15,10 +15,11 @@ from memotel.devserver.listener import Listening, bind
 from memotel.devserver.loop_thread import LoopThread
 from memotel.devserver.routes import Route, Service
 from memotel.devserver.serving import Serving
+from memotel.devserver.shapes import Shapes
 from memotel.devserver.state import State, requests_of, state_of
 from memotel.devserver.store import Fate, Item, Store
 from memotel.devserver.tls import ThrowawayCa
-from memotel.devserver.world import SeenRequest, Shapes, World
+from memotel.devserver.world import SeenRequest, World
 
 _T = TypeVar("_T")
 

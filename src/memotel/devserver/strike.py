@@ -21,11 +21,15 @@ async def strike(exchange: Exchange, faults: Iterable[Fault], random: Random) ->
     faults = tuple(faults)
     delays = [delay_s(fault, random) for fault in faults if fault.kind is FaultKind.DELAY]
     if delays and not await exchange.pause(sum(delays)):
+        # Reset or stopped: the connection is being aborted, and nothing may be answered before.
+        await exchange.wire.gone()
         return
     if any(fault.kind is FaultKind.SILENT_QUOTA for fault in faults):
         exchange.scope["state"]["silent_quota"] = True
     for fault in faults:
         if fault.kind not in _PASSING:
+            if fault.stored:
+                await exchange.answer()
             await _ENDS[fault.kind](exchange, fault)
             return
     await exchange.respond(await exchange.answer())
@@ -38,29 +42,18 @@ def delay_s(fault: Fault, random: Random) -> float:
     return fault.delay_s * math.exp(random.gauss(0.0, fault.sigma))
 
 
-async def _store_first(exchange: Exchange, fault: Fault) -> None:
-    if fault.stored:
-        await exchange.answer()
-
-
 async def _hang(exchange: Exchange, fault: Fault) -> None:
-    await _store_first(exchange, fault)
     await exchange.wire.gone()
-
-
-async def _reset(exchange: Exchange, fault: Fault) -> None:
-    await _store_first(exchange, fault)
-    await _cut(exchange, fault)
 
 
 async def _reset_body(exchange: Exchange, fault: Fault) -> None:
     answer = await exchange.answer()
     await exchange.begin(answer)
     await exchange.part(answer.body[: len(answer.body) // 2])
-    await _cut(exchange, fault)
+    await _reset(exchange, fault)
 
 
-async def _cut(exchange: Exchange, fault: Fault) -> None:
+async def _reset(exchange: Exchange, fault: Fault) -> None:
     if fault.clean:
         await exchange.wire.close()
     else:
@@ -98,7 +91,6 @@ def _raw(answer: Answer, request_id: str) -> bytes:
 
 
 async def _status(exchange: Exchange, fault: Fault) -> None:
-    await _store_first(exchange, fault)
     error = error_of_status(fault.status, fault.retry_after_s, fault.retry_after_as)
     await exchange.respond(exchange.error(error))
 

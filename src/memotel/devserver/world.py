@@ -5,61 +5,18 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TypeVar
 
 from memotel.devserver.book import FaultBook
-from memotel.devserver.errors import ErrorShape, Style
+from memotel.devserver.errors import Style
 from memotel.devserver.keys import Keyring
 from memotel.devserver.limits import Meter, Quota, RateLimit, unlimited
 from memotel.devserver.routes import Route, Service
+from memotel.devserver.shapes import Shapes
 from memotel.devserver.store import Store
 
 _T = TypeVar("_T")
 REQUESTS_KEPT = 10_000
-
-
-class Envelope(StrEnum):
-    """How Rekall wraps an answer."""
-
-    BARE = "bare"
-    DATA = "data"
-    RESULTS = "results"
-    MEMORIES = "memories"
-
-
-class ScoreField(StrEnum):
-    """The name of a score in Rekall's answers."""
-
-    SCORE = "score"
-    RELEVANCE = "relevance"
-    SIMILARITY = "similarity"
-
-
-class TextField(StrEnum):
-    """The name of a memory's text in MemorySync's query answers."""
-
-    VALUE = "value"
-    TEXT = "text"
-    RAW_TEXT = "raw_text"
-
-
-class QuotaEvidence(StrEnum):
-    """How ``add_turn`` tells that a silent quota swallowed the turn."""
-
-    SKIPPED = "skipped"
-    BARE_OK = "bare_ok"
-
-
-@dataclass(frozen=True, slots=True)
-class Shapes:
-    """Which of the documented shapes the answers take."""
-
-    envelope: Envelope = Envelope.DATA
-    score: ScoreField = ScoreField.SCORE
-    text: TextField = TextField.VALUE
-    quota_evidence: QuotaEvidence = QuotaEvidence.SKIPPED
-    error: ErrorShape = ErrorShape.DETAIL
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +57,7 @@ class World:
     requests: deque[Arrival] = field(default_factory=lambda: deque(maxlen=REQUESTS_KEPT))
     rates: dict[Service, RateLimit] = field(default_factory=dict)
     quotas: dict[Service, Quota] = field(default_factory=dict)
+    in_progress: Counter[tuple[Service, str]] = field(default_factory=Counter)
     offset_s: float = 0.0
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     _meters: dict[tuple[Service, str], Meter] = field(default_factory=dict)
