@@ -13,10 +13,13 @@ from memotel.backends import jsontext
 from memotel.backends.errors import success_body
 from memotel.backends.memorysync_turn import (
     FAILED,
+    IGNORED,
     MAX_TEXT_CHARS,
-    evidence_of,
+    OVER_QUOTA,
+    STORED,
+    Fate,
+    fate_of,
     framework_of,
-    outcome_of,
     role_of,
     session_of,
     speaker_of,
@@ -33,7 +36,7 @@ from memotel.backends.reading import (
 from memotel.backends.retry_after import Clock, retry_after_s
 from memotel.errors import ServiceUnavailableError
 from memotel.http.messages import HttpRequest, HttpResponse
-from memotel.outcomes import Provider, Speaker, WriteOutcome
+from memotel.outcomes import Provider, Speaker
 from memotel.values import (
     Json,
     Memories,
@@ -173,11 +176,10 @@ class MemorySyncBackend:
         body = mapping_of(success_body(response, self.provider, self._clock))
         if body.get("processing_status") == FAILED:
             raise self._failed(response)
-        outcome = outcome_of(body)
-        if outcome is None:
+        fate = fate_of(body)
+        if fate is None:
             raise unexpected(response, self.provider, "no word on what became of the turn")
-        record_id = id_of(body.get("memory_id"))
-        return _answer(outcome, record_id, body, response)
+        return _answer(fate, id_of(body.get("memory_id")), body, response)
 
     def save_request(self, save: Save, tenant: str | None) -> HttpRequest:
         """Build an explicit add; the user goes into a header.
@@ -204,12 +206,12 @@ class MemorySyncBackend:
         body = mapping_of(success_body(response, self.provider, self._clock))
         record_id = id_of(body.get("id"))
         if record_id is not None:
-            return _answer(WriteOutcome.STORED, record_id, body, response)
+            return _answer(STORED, record_id, body, response)
         match body.get("status"):
             case "skipped":
-                return _answer(WriteOutcome.IGNORED, None, body, response)
+                return _answer(IGNORED, None, body, response)
             case "ok":
-                return _answer(WriteOutcome.QUOTA, None, body, response)
+                return _answer(OVER_QUOTA, None, body, response)
         raise unexpected(response, self.provider, "no word on what became of the text")
 
     def idempotency_seed(self, write: Write) -> str | None:
@@ -260,10 +262,6 @@ def _path_part(text: str) -> str:
 
 
 def _answer(
-    outcome: WriteOutcome,
-    record_id: str | None,
-    record: Mapping[str, Json],
-    response: HttpResponse,
+    fate: Fate, record_id: str | None, record: Mapping[str, Json], response: HttpResponse
 ) -> WriteAnswer:
-    request_id = request_id_of(response)
-    return WriteAnswer(outcome, evidence_of(outcome), record_id, record, request_id)
+    return WriteAnswer(*fate, record_id, record, request_id_of(response))

@@ -20,22 +20,25 @@ FAILED: Final = "failed"
 """A processing status that stands for an error: the turn may be sent again."""
 
 _FRAMEWORKS: Final = MappingProxyType({Adapter.AG2_V1: "ag2"})
+Fate = tuple[WriteOutcome, QuotaEvidence | None]
+"""What became of a write, and what that says of the plan."""
+
+STORED: Final[Fate] = (WriteOutcome.STORED, QuotaEvidence.HEALTHY)
+DUPLICATE: Final[Fate] = (WriteOutcome.DUPLICATE, None)
+IGNORED: Final[Fate] = (WriteOutcome.IGNORED, None)
+OVER_QUOTA: Final[Fate] = (WriteOutcome.QUOTA, QuotaEvidence.SILENT)
+
 _STATUSES: Final = MappingProxyType(
     {
-        "distilling": WriteOutcome.STORED,
-        "completed": WriteOutcome.STORED,
-        "skipped_replay": WriteOutcome.DUPLICATE,
-        "skipped_non_user_turn": WriteOutcome.IGNORED,
-        "skipped_low_value": WriteOutcome.IGNORED,
-        "skipped": WriteOutcome.QUOTA,
+        "distilling": STORED,
+        "completed": STORED,
+        "skipped_replay": DUPLICATE,
+        "skipped_non_user_turn": IGNORED,
+        "skipped_low_value": IGNORED,
+        "skipped": OVER_QUOTA,
     }
 )
-_EVIDENCE: Final = MappingProxyType(
-    {
-        WriteOutcome.STORED: QuotaEvidence.HEALTHY,
-        WriteOutcome.QUOTA: QuotaEvidence.SILENT,
-    }
-)
+_TAKEN: Final[Fate] = (WriteOutcome.STORED, None)
 _KNOWN_FIELDS: Final = frozenset({"memory_id", "status", "already_exists", "processing_status"})
 
 
@@ -64,30 +67,24 @@ def speaker_of(write: Write, words: str) -> str:
     return seed if write.occurrence <= 1 else f"{seed}#{write.occurrence}"
 
 
-def outcome_of(answer: Mapping[str, Json]) -> WriteOutcome | None:
+def fate_of(answer: Mapping[str, Json]) -> Fate | None:
     """Return what became of a turn; None for an answer that is not as documented, or `FAILED`.
 
     A status that is new to us: `skipped_...` is a reason not to keep the turn, any other means that the
-    service took it.
+    service took it; neither says anything of the plan.
     """
     status = answer.get("processing_status")
     if status is None:
         return _without_status(answer)
     if not isinstance(status, str) or not status or status == FAILED:
         return None
-    unknown = WriteOutcome.IGNORED if status.startswith("skipped_") else WriteOutcome.STORED
-    return _STATUSES.get(status, unknown)
+    return _STATUSES.get(status, IGNORED if status.startswith("skipped_") else _TAKEN)
 
 
-def evidence_of(outcome: WriteOutcome) -> QuotaEvidence | None:
-    """Return what an outcome says of the plan: a stored turn that it works, a quota that it is over."""
-    return _EVIDENCE.get(outcome)
-
-
-def _without_status(answer: Mapping[str, Json]) -> WriteOutcome | None:
+def _without_status(answer: Mapping[str, Json]) -> Fate | None:
     if answer.get("already_exists") is True:
-        return WriteOutcome.DUPLICATE
+        return DUPLICATE
     told = {name for name in _KNOWN_FIELDS if answer.get(name) is not None}
     if told == {"status"} and answer["status"] == "ok":
-        return WriteOutcome.QUOTA
-    return WriteOutcome.STORED if told else None
+        return OVER_QUOTA
+    return STORED if told else None
