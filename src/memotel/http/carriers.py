@@ -1,0 +1,99 @@
+"""How a request travels and its deadline holds: over our own pool, or over a transport of the caller's."""
+
+import asyncio
+from typing import Protocol
+
+import httpx
+
+from memotel.errors import TransportError
+from memotel.http.bodies import read_whole
+from memotel.http.exchange import Exchange
+from memotel.http.messages import HttpResponse
+from memotel.http.pool import PoolTransport
+
+MAX_ZOMBIES = 64
+
+
+class Carrier(Protocol):
+    """Carries one request to its whole answer."""
+
+    async def carry(
+        self, request: httpx.Request, exchange: Exchange, max_bytes: int
+    ) -> HttpResponse:
+        """Return the answer by the exchange's deadline; raises what the transport raises."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of every connection."""
+        ...
+
+
+class PoolCarrier:
+    """Over our own pool, where each wait ends at the deadline by itself."""
+
+    def __init__(self, transport: PoolTransport, where: str) -> None:
+        self.transport = transport
+        self._where = where
+
+    async def carry(
+        self, request: httpx.Request, exchange: Exchange, max_bytes: int
+    ) -> HttpResponse:
+        """Send and read in the caller's task."""
+        response = await self.transport.handle_async_request(request)
+        return await read_whole(response, exchange, max_bytes, self._where)
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self.transport.aclose()
+
+
+class ForeignCarrier:
+    """Over a transport of the caller's own: its work is left behind at the deadline, never cancelled.
+
+    The deadline is told to it as httpx's four timeouts, each of which bounds one wait, and is looked at between
+    chunks. Work that goes on all the same is a zombie; with `MAX_ZOMBIES` of them nothing more is sent until one
+    ends. The transport belongs to the caller, who closes it.
+    """
+
+    def __init__(
+        self, transport: httpx.AsyncBaseTransport, where: str, max_zombies: int = MAX_ZOMBIES
+    ) -> None:
+        self._transport = transport
+        self._where = where
+        self._max_zombies = max_zombies
+        self.zombies: set[asyncio.Task[HttpResponse]] = set()
+
+    async def carry(
+        self, request: httpx.Request, exchange: Exchange, max_bytes: int
+    ) -> HttpResponse:
+        """Send and read in a task of its own, and wait for it until the deadline."""
+        if len(self.zombies) >= self._max_zombies:
+            raise TransportError(
+                f"{self._where}: the transport given as transport= hangs in {len(self.zombies)} requests",
+                is_unsent=True,
+            )
+        left_s = exchange.deadline.remaining_s()
+        request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), left_s)
+        exchange.is_sent = True  # nobody can say: a foreign transport tells nothing
+        task = asyncio.ensure_future(self._work(request, exchange, max_bytes))
+        await asyncio.wait({task}, timeout=max(left_s, 0))
+        if task.done():
+            return task.result()
+        self.zombies.add(task)
+        task.add_done_callback(self._bury)
+        raise httpx.ReadTimeout("the transport did not answer in time")
+
+    async def _work(
+        self, request: httpx.Request, exchange: Exchange, max_bytes: int
+    ) -> HttpResponse:
+        response = await self._transport.handle_async_request(request)
+        exchange.has_response = True
+        return await read_whole(response, exchange, max_bytes, self._where)
+
+    def _bury(self, task: asyncio.Task[HttpResponse]) -> None:
+        self.zombies.discard(task)
+        if not task.cancelled():
+            task.exception()  # looked at, so that asyncio does not report it: its caller has long been answered
+
+    async def aclose(self) -> None:
+        """Do nothing: the transport is the caller's."""

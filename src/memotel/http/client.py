@@ -1,0 +1,213 @@
+"""The HTTP client of one account: one request at a time to its answer, by a deadline that nothing can stretch."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from functools import cache
+from importlib.metadata import version
+from urllib.parse import urlsplit
+
+import httpx
+
+from memotel.config import NetworkPolicy
+from memotel.deadline import Deadline, current_deadline
+from memotel.errors import BudgetExceededError, ConfigurationError, MemotelError, TransportError
+from memotel.http.bodies import SLACK_BYTES
+from memotel.http.carriers import Carrier, ForeignCarrier, PoolCarrier
+from memotel.http.errors import memotel_error
+from memotel.http.exchange import Exchange, Progress, current_exchange
+from memotel.http.messages import HttpRequest, HttpResponse
+from memotel.http.pool import PoolTransport
+from memotel.http.proxies import DEFAULT_PORTS, choose_proxy
+from memotel.http.resolver import Resolver, shared_resolver
+from memotel.http.tls import context_flight
+from memotel.http.waiting import flight_result
+from memotel.outcomes import Phase
+from memotel.settings import read_environment
+
+MAX_KNOWN_PATHS = 64
+Header = tuple[str, str]
+
+
+class HttpClient:
+    """Sends requests to one service over at most `pool_size` connections.
+
+    Belongs to memotel's background loop: every coroutine of it runs there. The constructor opens and builds nothing;
+    connections, TLS setting and proxy come with the first request.
+
+    Attributes:
+        address: host name of the service.
+        port: its port.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        policy: NetworkPolicy,
+        *,
+        pool_size: int,
+        resolver: Resolver | None = None,
+    ) -> None:
+        parts = urlsplit(base_url)
+        self.address = parts.hostname or ""
+        self.port = parts.port or DEFAULT_PORTS[parts.scheme]
+        self._base_url = base_url.rstrip("/")
+        self._is_tls = parts.scheme == "https"
+        self._where = f"{self.address}:{self.port}"
+        self._policy = policy
+        self._resolver = resolver
+        self._free = asyncio.Semaphore(pool_size)
+        self._urls: dict[str, httpx.URL] = {}
+        self._carrier: Carrier | None = None
+        self._is_closed = False
+        self._common = _encoded(policy.headers.items())
+
+    async def send(
+        self,
+        request: HttpRequest,
+        *,
+        headers: tuple[Header, ...] = (),
+        deadline: Deadline,
+        progress: Progress,
+    ) -> HttpResponse:
+        """Send `request` once and return the answer, whatever its status.
+
+        Ends by the deadline by itself and must not be cancelled. Of two headers of one name the policy's wins, then
+        the request's, then that of `headers`.
+
+        Raises:
+            BudgetExceededError: the deadline came first; `phase` says where the request was.
+            TransportError: no usable answer; `is_unsent` and `has_response` say what the service can know.
+            ResponseFormatError: the answer is too large, or compressed.
+            ConfigurationError: a proxy, CA file, client certificate or header cannot be used.
+        """
+        exchange = Exchange(deadline, progress, self._policy.max_response_bytes + SLACK_BYTES)
+        deadline_token = current_deadline.set(deadline)
+        exchange_token = current_exchange.set(exchange)
+        try:
+            async with self._admitted(exchange):
+                return await self._carried(request, headers, exchange)
+        except MemotelError:
+            raise
+        except Exception as error:
+            failure = memotel_error(error, exchange, self._where)
+            if failure is None:
+                raise
+        finally:
+            current_exchange.reset(exchange_token)
+            current_deadline.reset(deadline_token)
+        raise failure
+
+    @asynccontextmanager
+    async def _admitted(self, exchange: Exchange) -> AsyncIterator[None]:
+        """Hold one of the places; waits for one, where none is free, until the deadline."""
+        if self._free.locked():
+            exchange.progress.phase = Phase.QUEUE
+        try:
+            async with asyncio.timeout(exchange.deadline.remaining_s()):
+                await self._free.acquire()
+        except TimeoutError:
+            raise BudgetExceededError(
+                f"no free connection to {self._where} in time", phase=Phase.QUEUE
+            ) from None
+        try:
+            yield
+        finally:
+            self._free.release()
+
+    async def _carried(
+        self, request: HttpRequest, headers: tuple[Header, ...], exchange: Exchange
+    ) -> HttpResponse:
+        if self._is_closed:
+            raise TransportError(f"the client for {self._where} is closed", is_unsent=True)
+        carrier = self._carrier or await self._prepare(exchange)
+        response = await carrier.carry(
+            self._outgoing(request, headers), exchange, self._policy.max_response_bytes
+        )
+        if response.status == 407:
+            raise TransportError(
+                f"{self._where}: the proxy wants credentials (407): put them into the proxy URL",
+                has_response=True,
+            )
+        return response
+
+    async def _prepare(self, exchange: Exchange) -> Carrier:
+        """Make the carrier; the TLS setting is read on a thread, for as long as the deadline allows."""
+        environ = read_environment()
+        own = self._policy.transport
+        if own is not None:
+            if not isinstance(own, httpx.AsyncBaseTransport):
+                raise ConfigurationError("transport must be an httpx.AsyncBaseTransport")
+            self._carrier = ForeignCarrier(own, self._where)
+            return self._carrier
+        proxy = choose_proxy(self._base_url, self._policy.proxy, environ)
+        context = None
+        if self._is_tls or (proxy is not None and proxy.scheme == "https"):
+            exchange.progress.phase = Phase.TLS
+            try:
+                context = await flight_result(
+                    context_flight(self._policy, environ), exchange.deadline.remaining_s()
+                )
+            except TimeoutError:
+                raise BudgetExceededError(
+                    "the CA files were not read in time", phase=Phase.TLS
+                ) from None
+        if self._carrier is None:
+            transport = PoolTransport(
+                self._policy,
+                resolver=self._resolver or shared_resolver(),
+                context=context,
+                proxy=proxy,
+                is_tls=self._is_tls,
+                user_agent=user_agent(),
+            )
+            self._carrier = PoolCarrier(transport, self._where)
+        return self._carrier
+
+    def _outgoing(self, request: HttpRequest, headers: tuple[Header, ...]) -> httpx.Request:
+        url = self._urls.get(request.path)
+        if url is None:
+            url = httpx.URL(self._base_url + request.path)
+            if len(self._urls) < MAX_KNOWN_PATHS:
+                self._urls[request.path] = url
+        return httpx.Request(
+            request.method,
+            url,
+            headers=self._headers(request, headers, url),
+            stream=httpx.ByteStream(request.body or b""),
+        )
+
+    def _headers(
+        self, request: HttpRequest, headers: tuple[Header, ...], url: httpx.URL
+    ) -> list[tuple[bytes, bytes]]:
+        chosen: dict[bytes, bytes] = {
+            b"host": url.netloc,
+            b"user-agent": user_agent().encode(),
+            b"accept": b"application/json",
+            b"accept-encoding": b"identity",
+        }
+        if request.body is not None:
+            chosen[b"content-type"] = b"application/json"
+        for name, value in (*headers, *request.headers):
+            chosen[name.lower().encode()] = value.encode()
+        chosen.update(self._common)
+        if request.body is not None:
+            chosen[b"content-length"] = str(len(request.body)).encode()
+        return list(chosen.items())
+
+    async def aclose(self) -> None:
+        """Close every connection; requests in flight end as `TransportError`. Idempotent."""
+        self._is_closed = True
+        carrier, self._carrier = self._carrier, None
+        if carrier is not None:
+            await carrier.aclose()
+
+
+@cache
+def user_agent() -> str:
+    """Return what we call ourselves: `memotel/<version>`."""
+    return f"memotel/{version('memotel')}"
+
+
+def _encoded(headers: Iterable[Header]) -> list[tuple[bytes, bytes]]:
+    return [(name.lower().encode(), value.encode()) for name, value in headers]

@@ -1,0 +1,112 @@
+"""A connection to one of several addresses: the next is tried when one fails, or keeps us waiting (RFC 8305)."""
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from memotel.deadline import monotonic
+from memotel.http.wire import Wire
+
+STAGGER_S = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to connect: a family and what `socket.connect` takes."""
+
+    family: socket.AddressFamily
+    sockaddr: tuple[str | int | bytes, ...]
+
+
+async def connect(
+    addresses: Sequence[Address], left_s: float | None, *, stagger_s: float = STAGGER_S
+) -> Wire:
+    """Return a connection to the first address that answers; attempts overlap after `stagger_s`.
+
+    Raises `TimeoutError` after `left_s` seconds, and the first address's `OSError` where every one fails.
+    """
+    if len(addresses) == 1:
+        async with asyncio.timeout(left_s):
+            return await _attempt(addresses[0])
+    race = _Race(addresses, None if left_s is None else monotonic() + left_s, stagger_s)
+    try:
+        return await race.run()
+    finally:
+        race.stop()
+
+
+async def _attempt(address: Address) -> Wire:
+    # asyncio sets TCP_NODELAY only on sockets that name their protocol.
+    sock = socket.socket(address.family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        sock.setblocking(False)
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(sock, address.sockaddr)
+        _, wire = await loop.create_connection(Wire, sock=sock)
+    except BaseException:
+        sock.close()
+        raise
+    return wire
+
+
+class _Race:
+    """Attempts at several addresses, of which the first to connect wins."""
+
+    def __init__(
+        self, addresses: Sequence[Address], ends_at: float | None, stagger_s: float
+    ) -> None:
+        self._waiting = list(reversed(addresses))
+        self._running: set[asyncio.Task[Wire]] = set()
+        self._errors: list[OSError] = []
+        self._ends_at = ends_at
+        self._stagger_s = stagger_s
+
+    async def run(self) -> Wire:
+        """Return the winner."""
+        while self._waiting or self._running:
+            self._start_next()
+            done, self._running = await asyncio.wait(
+                self._running, timeout=self._patience_s(), return_when=asyncio.FIRST_COMPLETED
+            )
+            winner = self._winner_of(done)
+            if winner is not None:
+                return winner
+            if self._ends_at is not None and monotonic() >= self._ends_at:
+                raise TimeoutError
+        raise self._errors[0] if self._errors else OSError("the host has no address")
+
+    def _start_next(self) -> None:
+        if self._waiting:
+            self._running.add(asyncio.ensure_future(_attempt(self._waiting.pop())))
+
+    def _patience_s(self) -> float | None:
+        left_s = None if self._ends_at is None else max(self._ends_at - monotonic(), 0)
+        if not self._waiting:
+            return left_s
+        return self._stagger_s if left_s is None else min(left_s, self._stagger_s)
+
+    def _winner_of(self, done: set[asyncio.Task[Wire]]) -> Wire | None:
+        winner: Wire | None = None
+        for task in done:
+            error = task.exception()
+            if isinstance(error, OSError):
+                self._errors.append(error)
+            elif error is not None:
+                raise error
+            elif winner is None:
+                winner = task.result()
+            else:
+                task.result().abort()
+        return winner
+
+    def stop(self) -> None:
+        """Give up the attempts that still run; one that connects all the same is closed."""
+        for task in self._running:
+            task.add_done_callback(_discard)
+            task.cancel()
+
+
+def _discard(task: asyncio.Task[Wire]) -> None:
+    if not task.cancelled() and task.exception() is None:
+        task.result().abort()

@@ -1,0 +1,195 @@
+"""One connection on an asyncio loop: bytes in, bytes out, each wait bounded by a timer of its own."""
+
+import asyncio
+import ssl
+
+from memotel.http.waiting import arrival
+
+MAX_BUFFER_BYTES = 256 * 1024
+TLS_SHUTDOWN_S = 1.0
+
+
+class Wire(asyncio.Protocol):
+    """A TCP connection, later perhaps TLS. Belongs to one loop, and to one request at a time.
+
+    `read`, `write` and `start_tls` raise `TimeoutError` when their time is up and `OSError` when the connection
+    fails; after either the wire is only good for closing.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._transport: asyncio.Transport | None = None
+        self._received = bytearray()
+        self._error: Exception | None = None
+        self._is_ended = False
+        self._is_broken = False
+        self._is_reading_paused = False
+        self._readable: asyncio.Future[None] | None = None
+        self._writable: asyncio.Future[None] | None = None
+        self.closed: asyncio.Future[None] = self._loop.create_future()
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take the transport."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 # narrows asyncio's own type
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Keep what came, and ask for a pause when too much of it waits."""
+        self._received += data
+        if len(self._received) > MAX_BUFFER_BYTES and self._transport is not None:
+            self._transport.pause_reading()
+            self._is_reading_paused = True
+        _wake(self._readable)
+
+    def eof_received(self) -> None:
+        """Note that the peer will send no more; asyncio closes the transport."""
+        self._is_ended = True
+        _wake(self._readable)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note the end, and wake whoever waits."""
+        self._end(exc)
+
+    def pause_writing(self) -> None:
+        """Have writers wait."""
+        self._writable = self._loop.create_future()
+
+    def resume_writing(self) -> None:
+        """Let writers go on."""
+        _wake(self._writable)
+        self._writable = None
+
+    # What the stream above calls.
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether a read would return at once: data, or the end. An idle connection that is so is dead."""
+        return self._is_ended or bool(self._received)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether bytes written now would leave, as far as is known here."""
+        return not (self._is_ended or self._transport is None or self._transport.is_closing())
+
+    @property
+    def ssl_object(self) -> ssl.SSLObject | None:
+        """The TLS session, or None on a plain connection."""
+        found = self.detail("ssl_object")
+        return found if isinstance(found, ssl.SSLObject) else None
+
+    def detail(self, name: str) -> object:
+        """Return what asyncio knows under `name` (`socket`, `peername` ...), or None."""
+        return None if self._transport is None else self._transport.get_extra_info(name)
+
+    async def read(self, max_bytes: int, left_s: float | None) -> bytes:
+        """Return 1 to `max_bytes` bytes, or none at the end of the stream."""
+        if not self._received and not self._is_ended:
+            self._readable = self._loop.create_future()
+            try:
+                await arrival(self._readable, left_s)
+            except TimeoutError:
+                self._is_broken = True
+                raise
+            finally:
+                self._readable = None
+        return self._taken(max_bytes)
+
+    def _taken(self, max_bytes: int) -> bytes:
+        if not self._received:
+            self._raise_error()
+            return b""
+        if len(self._received) <= max_bytes:
+            data = bytes(self._received)
+            self._received.clear()
+        else:
+            data = bytes(self._received[:max_bytes])
+            del self._received[:max_bytes]
+        self._resume_reading()
+        return data
+
+    def _resume_reading(self) -> None:
+        if self._is_reading_paused and len(self._received) <= MAX_BUFFER_BYTES // 2:
+            self._is_reading_paused = False
+            if not self._is_ended and self._transport is not None:
+                self._transport.resume_reading()
+
+    async def write(self, data: bytes, left_s: float | None) -> None:
+        """Hand `data` over; waits only while more lies unsent than asyncio likes to hold."""
+        transport = self._transport
+        if transport is None or not self.is_open:
+            self._raise_error()
+            raise ConnectionResetError("the connection is closed")
+        transport.write(data)
+        if self._writable is not None:
+            try:
+                await arrival(self._writable, left_s)
+            except TimeoutError:
+                self._is_broken = True
+                raise
+            self._raise_error()
+
+    async def start_tls(
+        self, context: ssl.SSLContext, hostname: str | None, left_s: float | None
+    ) -> None:
+        """Make a TLS connection of this one; asyncio's own handshake timer bounds it."""
+        raw = self._transport
+        if self._is_ended or raw is None:
+            self._raise_error()
+            raise ConnectionResetError("the peer closed the connection")
+        try:
+            upgraded = await self._loop.start_tls(
+                raw,
+                self,
+                context,
+                server_hostname=hostname,
+                ssl_handshake_timeout=left_s,
+                ssl_shutdown_timeout=TLS_SHUTDOWN_S,
+            )
+        except BaseException as error:
+            raw.abort()
+            self._end(error if isinstance(error, Exception) else None)
+            raise
+        self._transport = upgraded
+        if upgraded is None or upgraded.is_closing():
+            raise ConnectionResetError("the connection was closed during the TLS handshake")
+
+    def close(self) -> None:
+        """Close politely where the connection is at rest, at once where it is not. Idempotent; never waits."""
+        transport = self._transport
+        if transport is None or self.closed.done():
+            return
+        if self._is_broken or transport.get_write_buffer_size():
+            transport.abort()
+        else:
+            transport.close()
+
+    def abort(self) -> None:
+        """Close at once."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def _end(self, error: Exception | None) -> None:
+        self._is_ended = True
+        self._error = self._error or error
+        _wake(self._readable)
+        _wake(self._writable)
+        _wake(self.closed)
+
+    def _raise_error(self) -> None:
+        if self._error is not None:
+            self._is_broken = True
+            raise _as_os_error(self._error)
+
+
+def _wake(future: "asyncio.Future[None] | None") -> None:
+    if future is not None and not future.done():
+        future.set_result(None)
+
+
+def _as_os_error(error: Exception) -> OSError:
+    """Return a fresh error for each raise, so that tracebacks do not pile up on one object."""
+    if isinstance(error, OSError):
+        return type(error)(*error.args)
+    return ConnectionResetError(type(error).__name__)
