@@ -5,9 +5,10 @@ or a cancellation. What the work does later changes nothing that the caller or a
 """
 
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from dataclasses import dataclass
+from typing import Any
 
 from memotel.deadline import Deadline, monotonic
 from memotel.errors import MemotelError
@@ -144,11 +145,11 @@ class Call:
         return self._once.locked()
 
 
-Handler = Callable[[Call], Awaitable[Answer]]
+Handler = Callable[[Call], Coroutine[Any, Any, Answer]]
 """One stage of a stack: takes a call, returns the answer or raises a `MemotelError`."""
 
 
-Send = Callable[[Call, HttpRequest], Awaitable[HttpResponse]]
+Send = Callable[[Call, HttpRequest], Coroutine[Any, Any, HttpResponse]]
 """What a backend sends with: one attempt over HTTP, within the call's deadline."""
 
 

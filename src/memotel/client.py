@@ -5,18 +5,19 @@ in the caller's thread instead of awaiting.
 """
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar, cast
+from typing import Self, cast
 
 from memotel import runtime
 from memotel.account import Account
 from memotel.calls import Call, Handler, Identity
 from memotel.config import ClientSettings
 from memotel.counts import Count, Counts
-from memotel.errors import InvalidRequestError, MemotelError
+from memotel.errors import InvalidRequestError
+from memotel.middleware.bridge import drive
 from memotel.middleware.telemetry import current_traceparent
 from memotel.outcomes import Operation, Outcome, Part, Phase, RefusalReason, Speaker
 from memotel.policy.hygiene import build_context, clean, cut_prompt
@@ -38,19 +39,7 @@ from memotel.values import (
 )
 from memotel.writes.path import WritePath
 
-T = TypeVar("T")
-
 _is_paused: ContextVar[bool] = ContextVar("memotel_paused", default=False)
-
-
-def drive(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never suspends, and return its result."""
-    try:
-        coroutine.send(None)
-    except StopIteration as finished:
-        return cast("T", finished.value)
-    coroutine.close()
-    raise MemotelError("a blocking call suspended; its bridge should have waited in this thread")
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,6 +46,7 @@ def test_breaker_stays_closed_when_a_success_comes_between_timeouts() -> None:
             Verdict.SUCCESS,
             Verdict.SUCCESS,
             Verdict.SUCCESS,
+            Verdict.SUCCESS,
         ):
             circuit.record(circuit.admit(0.0), verdict, 0.0, budget_s=1.2)
 

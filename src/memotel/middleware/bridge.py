@@ -6,6 +6,8 @@ deadline, inside the network backend, and gives back what it holds.
 
 import asyncio
 import concurrent.futures
+from collections.abc import Coroutine
+from typing import Any, TypeVar, cast
 
 from memotel.calls import Answer, Call, Handler, Settlement, ending_of
 from memotel.deadline import current_deadline
@@ -13,6 +15,8 @@ from memotel.errors import BudgetExceededError, MemotelError
 from memotel.outcomes import Outcome, Phase, QuotaState
 from memotel.runtime import BackgroundLoop
 from memotel.values import Memories
+
+T = TypeVar("T")
 
 
 def bridge(next_handler: Handler, loop: BackgroundLoop) -> Handler:
@@ -95,3 +99,13 @@ def _answer(settlement: Settlement) -> Answer:
     if settlement.answer is None:
         raise MemotelError("the call ended without an answer")
     return settlement.answer
+
+
+def drive(coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never suspends, and return its result."""
+    try:
+        coroutine.send(None)
+    except StopIteration as finished:
+        return cast("T", finished.value)
+    coroutine.close()
+    raise MemotelError("a blocking call suspended; its bridge should have waited in this thread")
