@@ -1,0 +1,171 @@
+"""What a memory is constructed with: every setting by name, and the adapter's own options, checked."""
+
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from ssl import SSLContext
+from typing import Literal, TypedDict
+
+from memotel.autogen.messages import Placement
+from memotel.config import (
+    BreakerPolicy,
+    ClientSettings,
+    NetworkPolicy,
+    OutboxPolicy,
+    PermitPolicy,
+    RecallPolicy,
+    Redact,
+    RetryPolicy,
+    WritePolicy,
+    check,
+)
+from memotel.credentials import CredentialCallable
+from memotel.errors import ConfigurationError
+from memotel.outcomes import Adapter, Provider
+from memotel.settings import resolve
+from memotel.values import Scope
+
+Key = str | CredentialCallable
+CaptureName = Literal["none", "user", "both"]
+USER_NAMES = ("user", "user_proxy")
+"""Sources whose messages are a person's words: what `run(task=...)` writes, and the usual name of a `UserProxyAgent`."""
+
+_NAME = re.compile(r"[\w .:-]{1,64}")
+
+
+class Settings(TypedDict, total=False):
+    """Every further setting, as the README's table names it; None means not given."""
+
+    api_key_file: str | Path | None
+    min_prompt_chars: int | None
+    min_score: float | None
+    max_prompt_chars: int | None
+    max_context_chars: int | None
+    max_recalls_in_flight: int | None
+    exit_drain_timeout: float | None
+    outbox: str | None
+    outbox_max_writes: int | None
+    outbox_max_bytes: int | None
+    on_full: Literal["drop_newest", "raise"] | None
+    proxy: str | None
+    verify: bool | str | SSLContext | None
+    cert: str | tuple[str, ...] | None
+    keepalive: float | None
+    propagate: bool | None
+    record_session_id: bool | None
+    allow_insecure_http: bool | None
+    account: str | None
+    redact: Redact | None
+    transport: object | None
+    recall: RecallPolicy | None
+    breaker: BreakerPolicy | None
+    retry: RetryPolicy | None
+    permits: PermitPolicy | None
+    writes: WritePolicy | None
+    outbox_policy: OutboxPolicy | None
+    network: NetworkPolicy | None
+
+
+class Arguments(Settings, total=False):
+    """All that a memory can be constructed with; None means not given. `url` is the service's address."""
+
+    url: str | None
+    api_key: Key | None
+    headers: Mapping[str, str] | None
+    project_id: str | None
+    user_id: str
+    session_id: str
+    top_k: int | None
+    limit: int | None
+    recall_timeout: float | None
+    write_timeout: float | None
+    placement: Placement
+    capture: CaptureName
+    user_names: Collection[str] | None
+    emit_event: bool
+    name: str | None
+
+
+class Capture(StrEnum):
+    """Whose words are written without being added."""
+
+    NONE = "none"
+    USER = "user"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the adapter itself needs to know.
+
+    Attributes:
+        scope: whose memory it is.
+        name: how the memory is called in its block; tells several memories of one agent apart.
+        placement: where the block is shown: a system message at the head, or in the last user's message.
+        capture: whose words are written without being added.
+        user_names: sources whose messages are a person's words.
+        emit_event: whether recalled items are returned to AutoGen, which puts them into results and streams.
+    """
+
+    scope: Scope
+    name: str
+    placement: Placement = "system"
+    capture: Capture = Capture.NONE
+    user_names: frozenset[str] = frozenset(USER_NAMES)
+    emit_event: bool = True
+
+    def __post_init__(self) -> None:
+        is_name = bool(_NAME.fullmatch(self.name))
+        check(is_name, "name", self.name, "1 to 64 letters, digits, blanks or one of . : - _")
+        is_place = self.placement in ("system", "user")
+        check(is_place, "placement", self.placement, "'system' or 'user'")
+        check(isinstance(self.emit_event, bool), "emit_event", self.emit_event, "True or False")
+
+
+_OPTIONS = frozenset(
+    {"user_id", "session_id", "name", "placement", "capture", "user_names", "emit_event"}
+)
+_RENAMED = frozenset({"url", "api_key", "api_key_file", "top_k", "limit"})
+
+
+def read_options(given: Arguments, default_name: str) -> Options:
+    """Return the adapter's own options; raises `ConfigurationError`."""
+    names = given.get("user_names")
+    check(not isinstance(names, str), "user_names", names, "a collection of names")
+    return Options(
+        scope=Scope(given.get("user_id", ""), given.get("session_id", "")),
+        name=given.get("name") or default_name,
+        placement=given.get("placement", "system"),
+        capture=_capture(given.get("capture", "none")),
+        user_names=frozenset(USER_NAMES if names is None else names),
+        emit_event=given.get("emit_event", True),
+    )
+
+
+def _capture(value: str) -> Capture:
+    check(value in list(Capture), "capture", value, "'none', 'user' or 'both'")
+    return Capture(value)
+
+
+def read_settings(given: Arguments, provider: Provider) -> ClientSettings:
+    """Return the client's settings, completed from the environment; raises `ConfigurationError`."""
+    rest = {k: v for k, v in given.items() if k not in _OPTIONS and k not in _RENAMED}
+    return resolve(
+        provider,
+        Adapter.AUTOGEN,
+        url=given.get("url"),
+        api_key=given.get("api_key"),
+        api_key_file=given.get("api_key_file"),
+        environ=None,
+        top_k=_top_k(given),
+        **rest,
+    )
+
+
+def _top_k(given: Arguments) -> int | None:
+    top_k, limit = given.get("top_k"), given.get("limit")
+    if top_k is not None and limit is not None and top_k != limit:
+        raise ConfigurationError("top_k and limit are both given and differ; give one of them")
+    return limit if top_k is None else top_k
