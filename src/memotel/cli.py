@@ -1,0 +1,49 @@
+"""The `memotel` command: the demo and the development server."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+EXIT_USAGE = 2
+
+COMMANDS = {
+    "demo": ("memotel.demo", "real agents with memory, live, with metrics to scrape"),
+    "devserver": (
+        "memotel.devserver.__main__",
+        "both memory services on this machine, for development",
+    ),
+}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; return its exit status. A missing extra is one clear line."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    command, rest = _parse(arguments)
+    module_name = COMMANDS[command][0]
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if (error.name or "").split(".")[0] == "memotel":
+            raise
+        sys.stderr.write(f'memotel {command} needs {error.name}: pip install "memotel[all]"\n')
+        return EXIT_USAGE
+    status: int = module.main(rest)
+    return status
+
+
+def _parse(arguments: list[str]) -> tuple[str, list[str]]:
+    parser = argparse.ArgumentParser(
+        prog="memotel",
+        description="Memory middleware for agents, with the instruments on.",
+        epilog="\n".join(f"  {name:<10} {text}" for name, (_, text) in COMMANDS.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", choices=sorted(COMMANDS), help="see below")
+    parser.add_argument("rest", nargs=argparse.REMAINDER, help="its options; add --help for them")
+    parsed = parser.parse_args(arguments)
+    return parsed.command, parsed.rest
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
