@@ -62,6 +62,7 @@ class Front:
             await strike(exchange, faults, self._random)
         finally:
             in_progress[account] -= 1
+            world.ends.tell()
 
 
 def _seen(scope: Scope, body: bytes) -> SeenRequest:

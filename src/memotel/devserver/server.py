@@ -173,6 +173,14 @@ class DevServer:
         """Return the requests seen (the last 10,000) of these routes; of none named: of all."""
         return self._call(lambda: requests_of(self._world, routes))
 
+    def wait_until(self, claim: Callable[[], bool], timeout_s: float = 10.0) -> bool:
+        """Check a claim now and after each request; return whether it came true in time.
+
+        For tests of what arrives in the background:
+        ``assert server.wait_until(lambda: len(server.items("ada")) == 3)``.
+        """
+        return self._world.ends.wait_until(claim, timeout_s)
+
     def reset(self) -> None:
         """Forget items, requests, faults, quotas and limits. Keys stay as they are."""
         serving = self._serving

@@ -77,6 +77,9 @@ class Found:
     score: float
 
 
+# Of each word of a query: the newest memories that have it, which bounds the cost of a search.
+CANDIDATES: Final = 100
+
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS scopes (
     id INTEGER PRIMARY KEY, service TEXT, account TEXT, tenant TEXT, project TEXT, user TEXT,
@@ -103,6 +106,7 @@ class Store:
 
     def __init__(self, path: str = ":memory:") -> None:
         self._db = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+        self._scope_ids: dict[Scope, int] = {}
         self._db.executescript("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;" + _SCHEMA)
 
     def close(self) -> None:
@@ -111,14 +115,15 @@ class Store:
 
     def clear(self) -> None:
         """Forget every item of every scope."""
+        self._scope_ids.clear()
         with self._transaction():
             for table in ("items", "texts", "scopes"):
                 self._db.execute(f"DELETE FROM {table}")  # noqa: S608  # names from the line above
 
     def add(self, scope: Scope, new: NewItem, fate: Fate, now: float) -> Item:
         """Store a write; only a `Fate.STORED` one can be found by a search."""
+        scope_id = self._scope_id(scope)
         with self._transaction():
-            scope_id = self._scope_id(scope)
             row = {**asdict(new), "scope": scope_id, "fate": fate, "created_at": now}
             columns, marks = ", ".join(row), ", ".join("?" * len(row))
             cursor = self._db.execute(
@@ -166,8 +171,9 @@ class Store:
         scope_word = f"s{self._scope_id(scope)}"
         for word in words:
             for item_id, bm25 in self._db.execute(
-                "SELECT rowid, bm25(texts, 0.0, 1.0) FROM texts WHERE texts MATCH ?",
-                (f'scope:"{scope_word}" AND text:"{word}"',),
+                "SELECT rowid, bm25(texts, 0.0, 1.0) FROM texts WHERE texts MATCH ?"
+                " ORDER BY rowid DESC LIMIT ?",
+                (f'scope:"{scope_word}" AND text:"{word}"', CANDIDATES),
             ):
                 match = matches.setdefault(item_id, Match())
                 match.words += 1
@@ -181,6 +187,11 @@ class Store:
         )
 
     def _scope_id(self, scope: Scope) -> int:
+        if scope not in self._scope_ids:
+            self._scope_ids[scope] = self._stored_scope_id(scope)
+        return self._scope_ids[scope]
+
+    def _stored_scope_id(self, scope: Scope) -> int:
         values = (scope.service, scope.account, scope.tenant, scope.project, scope.user)
         self._db.execute(
             "INSERT INTO scopes (service, account, tenant, project, user) VALUES (?, ?, ?, ?, ?)"
