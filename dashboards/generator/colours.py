@@ -1,0 +1,49 @@
+"""One colour per meaning, the same on every board. No meaning is told by colour alone: legends name each series."""
+
+from collections.abc import Mapping
+
+from memotel.outcomes import CircuitState, DedupeKind, Outcome, QuotaState, WriteOutcome
+
+GOOD = "green"
+WARN = "orange"
+BAD = "red"
+QUIET = "#8e8e8e"
+
+OUTCOMES: Mapping[str, str] = {
+    Outcome.HIT: GOOD,
+    Outcome.EMPTY: "blue",
+    Outcome.TIMEOUT: WARN,
+    Outcome.UNAVAILABLE: BAD,
+    Outcome.RATE_LIMITED: "yellow",
+    Outcome.QUOTA: "purple",
+    Outcome.REJECTED: "#b877d9",
+    Outcome.CIRCUIT_OPEN: "dark-red",
+    Outcome.SHED: "dark-orange",
+    Outcome.SKIPPED: QUIET,
+    Outcome.CANCELLED: "#5a5a5a",
+    Outcome.INTERNAL_ERROR: "#ff00aa",
+}
+WRITE_OUTCOMES: Mapping[str, str] = {
+    WriteOutcome.STORED: GOOD,
+    WriteOutcome.DUPLICATE: "light-green",
+    WriteOutcome.IGNORED: "blue",
+    WriteOutcome.QUOTA: "purple",
+    WriteOutcome.REJECTED: "#b877d9",
+    WriteOutcome.EXPIRED: WARN,
+    WriteOutcome.DROPPED: BAD,
+}
+DEDUPE_KINDS: Mapping[str, str] = {
+    DedupeKind.ECHO: "blue",
+    DedupeKind.REDELIVERY: "light-blue",
+    DedupeKind.REPLAY: "light-green",
+}
+CIRCUIT: Mapping[str, str] = {
+    CircuitState.CLOSED: GOOD,
+    CircuitState.HALF_OPEN: WARN,
+    CircuitState.OPEN: "dark-red",
+}
+QUOTA: Mapping[str, str] = {
+    QuotaState.OK: GOOD,
+    QuotaState.LIMITED: "light-purple",
+    QuotaState.SILENT: "purple",
+}

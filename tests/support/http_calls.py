@@ -1,0 +1,72 @@
+"""One request through the HTTP client, in one line, and the loop that it runs on."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from memotel.config import NetworkPolicy
+from memotel.deadline import Deadline
+from memotel.http import HttpClient, HttpRequest, HttpResponse
+from memotel.http.resolver import Resolver
+from memotel.outcomes import Phase
+
+T = TypeVar("T")
+
+SCHEDULING_S = 1.0
+"""What a loaded machine may add to a deadline. Without the deadline these requests would last 20 s and more."""
+
+
+@dataclass
+class Where:
+    """A progress that remembers the last phase."""
+
+    phase: Phase = Phase.QUEUE
+
+
+def in_loop(scenario: Coroutine[Any, Any, T]) -> T:
+    """Run `scenario` on a fresh loop and fail if it leaves a task behind."""
+
+    async def run() -> T:
+        result = await scenario
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        if left:
+            await asyncio.wait(left, timeout=2)
+        assert not asyncio.all_tasks() - {asyncio.current_task()}
+        return result
+
+    return asyncio.run(run())
+
+
+@asynccontextmanager
+async def client_for(
+    url: str, *, pool_size: int = 4, resolver: Resolver | None = None, **policy: Any
+) -> AsyncIterator[HttpClient]:
+    """Return a client, closed at the end."""
+    client = HttpClient(url, NetworkPolicy(**policy), pool_size=pool_size, resolver=resolver)
+    try:
+        yield client
+    finally:
+        await client.aclose()
+
+
+async def post(
+    client: HttpClient,
+    body: bytes | None = b'{"prompt": "tea"}',
+    *,
+    path: str = "/v1/memory/recall",
+    budget_s: float = 20.0,
+    where: Where | None = None,
+    headers: tuple[tuple[str, str], ...] = (),
+) -> HttpResponse:
+    """Send one request, and check that it ended by its deadline."""
+    request = HttpRequest("GET" if body is None else "POST", path, path, body, headers)
+    started = time.monotonic()
+    try:
+        return await client.send(
+            request, deadline=Deadline.after(budget_s), progress=where or Where()
+        )
+    finally:
+        assert time.monotonic() - started < max(budget_s, 0) + SCHEDULING_S
