@@ -36,7 +36,7 @@ def read_complaint(body: bytes) -> Complaint:
     """Read an error body in any of the documented shapes; an unknown one says nothing."""
     try:
         value = mapping_of(jsontext.loads(body))
-    except ValueError:
+    except jsontext.NotJsonError:
         return Complaint()
     match value:
         case {"error": dict(error)}:

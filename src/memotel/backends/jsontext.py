@@ -37,14 +37,18 @@ _BRACKETS: Final = bytes.maketrans(b"{}", b"[]")
 _NOT_BRACKETS: Final = bytes(set(range(256)) - set(b"[]{}"))
 
 
+class NotJsonError(ValueError):
+    """A text is no JSON, or nested too deeply; the error does not hold the text."""
+
+
 def loads(body: bytes) -> Json:
     """Read a JSON text in UTF-8.
 
     Raises:
-        ValueError: it is none, or nested deeper than `MAX_DEPTH`.
+        NotJsonError: it is none, or nested deeper than `MAX_DEPTH`.
     """
     if _is_deep(body):
-        raise ValueError("nested too deeply")
+        raise NotJsonError("nested too deeply, or brackets that do not pair")
     if _quick_loads is not None:
         try:
             return cast(Json, _quick_loads(body))
@@ -54,11 +58,11 @@ def loads(body: bytes) -> Json:
 
 
 def loads_plainly(body: bytes) -> Json:
-    """Read a JSON text as `loads` does, with the standard library."""
+    """Read a JSON text as `loads` does, with the standard library; raises as `loads`."""
     try:
         value: Json = _DECODER.decode(body.decode("utf-8-sig"))
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    except (ValueError, RecursionError):
+        raise NotJsonError("no JSON text in UTF-8") from None
     return plain(value) if _SURROGATE.search(body) else value
 
 

@@ -23,7 +23,7 @@ def body_of(response: HttpResponse, provider: Provider) -> Json:
     """
     try:
         return jsontext.loads(response.body)
-    except ValueError:
+    except jsontext.NotJsonError:
         raise unexpected(response, provider, "a body that is not JSON") from None
 
 
