@@ -1,0 +1,9 @@
+# The demo in a container; built by deploy/compose.yaml with the repository as its context.
+FROM python:3.12-slim
+WORKDIR /build
+COPY pyproject.toml README.md LICENSE ./
+COPY src ./src
+RUN pip install --no-cache-dir ".[all]" && rm -rf /build && useradd --create-home memotel
+USER memotel
+WORKDIR /home/memotel
+ENTRYPOINT ["memotel"]
