@@ -23,10 +23,7 @@ Attributes = Mapping[str, str | int]
 
 
 class Instruments:
-    """One tracer and one set of instruments.
-
-    `bind` may be called again with other providers: everything recorded from then on goes to those.
-    """
+    """One tracer and one set of instruments, on the global providers unless others are given."""
 
     def __init__(
         self,
@@ -36,21 +33,23 @@ class Instruments:
         counts: Callable[[], Counts] | None = None,
     ) -> None:
         self._snapshots = Snapshots(counts or (lambda: runtime.current().counts))
+        self._version = _version()
         self.has_recorded = False
-        self.bind(tracer_provider, meter_provider)
+        self.use_tracers(tracer_provider)
+        self.use_meters(meter_provider)
 
-    def bind(
-        self, tracer_provider: TracerProvider | None, meter_provider: MeterProvider | None
-    ) -> None:
-        """Create tracer and instruments on these providers; None stands for the global ones."""
-        version = _version()
-        self.tracer = trace.get_tracer(names.SCOPE, version, tracer_provider)
-        meter = metrics.get_meter(names.SCOPE, version, meter_provider)
+    def use_tracers(self, provider: TracerProvider | None) -> None:
+        """Start spans with this provider from now on; None = the global one."""
+        self.tracer = trace.get_tracer(names.SCOPE, self._version, provider)
+
+    def use_meters(self, provider: MeterProvider | None) -> None:
+        """Create the instruments on this provider and record there from now on; None = the global one."""
+        meter = metrics.get_meter(names.SCOPE, self._version, provider)
         self._recall = _histogram(meter, names.RECALL_DURATION)
         self._write_delay = _histogram(meter, names.WRITE_DELAY)
         self._gen_ai = _histogram(meter, names.GEN_AI_DURATION)
         self._http = _histogram(meter, names.HTTP_DURATION)
-        observe(meter, self._snapshots, version)
+        observe(meter, self._snapshots, self._version)
 
     def record_recall(
         self, seconds: float, labels: tuple[str, str, str], context: Context | None
@@ -124,8 +123,8 @@ def _warn_of_inherited(instruments: Instruments | None) -> None:
     if instruments is not None and instruments.has_recorded and is_real:
         instruments.has_recorded = False
         logger.warning(
-            "histograms were recorded before a fork and this process starts with a copy of them; "
-            "set telemetry up after the fork (in post_fork)"
+            "telemetry was recorded before a fork, and histograms cannot be reset; set it up in the forked "
+            "process (memotel.telemetry.setup() in gunicorn's post_fork)"
         )
 
 
