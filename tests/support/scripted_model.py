@@ -6,7 +6,7 @@
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from copy import deepcopy
 from typing import Any, Self
 
@@ -36,7 +36,12 @@ class ScriptedModel(ChatCompletionClient, Component[ScriptConfig]):
     component_provider_override = "scripted_model.ScriptedModel"
 
     def __init__(
-        self, script: Sequence[Step] = (), *, is_strict: bool = True, delay_s: float = 0.0, thought: str | None = None
+        self,
+        script: Sequence[Step] = (),
+        *,
+        is_strict: bool = True,
+        delay_s: float = 0.0,
+        thought: str | None = None,
     ) -> None:
         self.script: list[Step] = list(script)
         self.seen: list[list[LLMMessage]] = []
