@@ -1,0 +1,51 @@
+"""The two hashes, against fixed vectors and a second way to compute them."""
+
+import hashlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memotel.backends.fingerprints import digest, fnv1a64
+
+ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("", "cbf29ce484222325"),  # the offset basis
+        ("a", "af63dc4c8601ec8c"),  # the published vector: one code unit is one byte here
+        ("foobar", "85944171f73967e8"),  # the published vector
+        ("human:hello", "dc7ad99e64417378"),  # of the service's own adapters
+    ],
+)
+def test_fnv1a64_matches_the_fixed_vectors(text: str, value: str) -> None:
+    assert fnv1a64(text) == value
+
+
+@given(ANY_TEXT)
+def test_fnv1a64_steps_over_utf16_code_units(text: str) -> None:
+    data = text.encode("utf-16-le", "surrogatepass")
+    value = 0xCBF29CE484222325
+    for low, high in zip(data[::2], data[1::2], strict=True):
+        value = (value ^ (low | high << 8)) * 0x100000001B3 % 2**64
+    assert fnv1a64(text) == f"{value:016x}"
+
+
+def test_digest_is_blake2b_of_the_parts_behind_their_lengths() -> None:
+    expected = hashlib.blake2b("1:a3:bü".encode(), digest_size=16).hexdigest()
+    assert digest("a", "bü") == expected
+
+
+@given(st.lists(ANY_TEXT, max_size=4), st.lists(ANY_TEXT, max_size=4))
+def test_digest_tells_sequences_of_parts_apart(one: list[str], other: list[str]) -> None:
+    assert (digest(*one) == digest(*other)) is (one == other)
+
+
+@given(st.lists(st.text("0123456789:ab"), min_size=2), st.data())
+def test_digest_does_not_change_sides_at_a_boundary(parts: list[str], data: st.DataObject) -> None:
+    whole = "".join(parts)
+    cut = data.draw(st.integers(0, len(whole)))
+    other = [whole[:cut], whole[cut:]]
+    assert (digest(*parts) == digest(*other)) is (parts == other)

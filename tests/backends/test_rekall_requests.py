@@ -1,0 +1,157 @@
+"""What Rekall is sent, byte for byte where it matters."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from memotel.backends import RekallBackend
+from memotel.backends.rekall import MEMORY_TYPES
+from memotel.errors import ConfigurationError
+from memotel.http.messages import HttpRequest
+from memotel.outcomes import Adapter, Provider, Speaker
+from memotel.values import Recall, Save, Scope, Search, Turn, Write
+
+REKALL = RekallBackend()
+ADA = Scope("ada", "s1")
+TURN = Turn(
+    ADA,
+    Speaker.HUMAN,
+    "I like tea",
+    speaker_name="user",
+    said_at="2026-11-02T12:00:00Z",
+    source="ag2",
+    metadata={"importance": 0.7},
+)
+WRITE = Write(TURN, key="k" * 32, account="a", accepted_at=1.0, adapter=Adapter.AG2)
+
+
+def body_of(request: HttpRequest) -> dict:
+    assert request.body is not None
+    return json.loads(request.body)
+
+
+def metadata_of(turn: Turn) -> dict:
+    return body_of(REKALL.write_request(replace(WRITE, turn=turn), None))["metadata"]
+
+
+def test_rekall_says_what_it_is() -> None:
+    assert REKALL.provider is Provider.REKALL
+    assert REKALL.write_operation == "create_memory"
+    assert not REKALL.needs_tenant
+
+
+def test_rekall_has_no_tenant() -> None:
+    with pytest.raises(NotImplementedError):
+        REKALL.tenant_request()
+
+
+def test_credential_is_a_bearer() -> None:
+    assert REKALL.credential_headers("rk_1") == (("Authorization", "Bearer rk_1"),)
+    assert REKALL.credential_headers(None) == ()
+
+
+@pytest.mark.parametrize("odd", ["", "rk\n1", " rk", "rk ", "clé", "rk\x00"])
+def test_credential_that_no_header_carries_is_refused_unseen(odd: str) -> None:
+    with pytest.raises(ConfigurationError, match="api_key") as caught:
+        REKALL.credential_headers(odd)
+    assert not odd.strip() or odd not in str(caught.value)
+
+
+def test_recall_and_search_are_one_request() -> None:
+    request = REKALL.recall_request(Recall(ADA, "tea?", top_k=3), None)
+    assert (request.method, request.path) == ("POST", "/api/v2/memories/search")
+    assert request.template == request.path
+    assert request.headers == ()
+    assert body_of(request) == {"query": "tea?", "limit": 3}
+    assert REKALL.search_request(Search(ADA, "tea?", limit=3), None) == request
+
+
+def test_write_carries_its_key_twice() -> None:
+    request = REKALL.write_request(WRITE, None)
+    assert (request.method, request.path) == ("POST", "/api/v2/memories")
+    assert request.headers == (("Idempotency-Key", "k" * 32),)
+    assert body_of(request)["metadata"]["idempotency_key"] == "k" * 32
+    assert REKALL.idempotency_seed(WRITE) is None
+
+
+def test_write_holds_the_words_and_who_said_them_when() -> None:
+    assert body_of(REKALL.write_request(WRITE, None)) == {
+        "content": "I like tea",
+        "type": "semantic",
+        "metadata": {
+            "role": "user",
+            "session_id": "s1",
+            "speaker": "user",
+            "said_at": "2026-11-02T12:00:00Z",
+            "source": "ag2",
+            "importance": 0.7,
+            "idempotency_key": "k" * 32,
+        },
+    }
+
+
+def test_write_leaves_out_what_is_not_known() -> None:
+    bare = Turn(Scope(), Speaker.OTHER, "a fact")
+    assert metadata_of(bare) == {"idempotency_key": "k" * 32}
+
+
+def test_write_of_an_agent_is_an_assistants() -> None:
+    assert metadata_of(replace(TURN, speaker=Speaker.AI))["role"] == "assistant"
+
+
+def test_write_keeps_the_turns_own_metadata_but_the_key() -> None:
+    own = {"role": "doctor", "idempotency_key": "theirs"}
+    metadata = metadata_of(replace(TURN, metadata=own))
+    assert metadata["role"] == "doctor"
+    assert metadata["idempotency_key"] == "k" * 32
+
+
+@pytest.mark.parametrize("name", sorted(MEMORY_TYPES))
+def test_write_has_the_documented_type_that_its_metadata_names(name: str) -> None:
+    write = replace(WRITE, turn=replace(TURN, metadata={"type": name}))
+    assert body_of(REKALL.write_request(write, None))["type"] == name
+
+
+@pytest.mark.parametrize("odd", ["fact", "", None, 5, ["semantic"]])
+def test_write_of_another_type_is_semantic_and_keeps_the_word(odd: object) -> None:
+    write = replace(WRITE, turn=replace(TURN, metadata={"type": odd}))  # type: ignore[dict-item]
+    body = body_of(REKALL.write_request(write, None))
+    assert (body["type"], body["metadata"]["type"]) == ("semantic", odd)
+
+
+def test_write_cuts_nothing() -> None:
+    long = "x" * 60_000
+    write = replace(WRITE, turn=replace(TURN, text=long))
+    assert body_of(REKALL.write_request(write, None))["content"] == long
+
+
+def test_write_replaces_half_a_surrogate_pair() -> None:
+    write = replace(WRITE, turn=replace(TURN, text="cut \ud83d"))
+    assert body_of(REKALL.write_request(write, None))["content"] == "cut \ufffd"
+
+
+def test_save_is_a_write_with_a_key_of_its_words() -> None:
+    save = Save(ADA, "I like tea", source="tool", metadata={"type": "preferences"})
+    request = REKALL.save_request(save, None)
+    [(name, key)] = request.headers
+    assert (name, len(key)) == ("Idempotency-Key", 32)
+    assert body_of(request) == {
+        "content": "I like tea",
+        "type": "preferences",
+        "metadata": {"source": "tool", "type": "preferences", "idempotency_key": key},
+    }
+
+
+def test_save_said_twice_has_one_key_and_anything_else_its_own() -> None:
+    first = Save(ADA, "I like tea", source="tool", metadata={"a": 1})
+    others = [
+        replace(first, scope=Scope("bob", "s1")),
+        replace(first, scope=Scope("ada", "s2")),
+        replace(first, text="I like coffee"),
+        replace(first, source="agent"),
+        replace(first, metadata={"a": 2}),
+    ]
+    keys = [REKALL.save_request(save, None).headers for save in (first, *others)]
+    assert REKALL.save_request(replace(first), None).headers == keys[0]
+    assert len(set(keys)) == len(keys)
