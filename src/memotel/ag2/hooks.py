@@ -1,0 +1,88 @@
+"""The hooks that one capability registers on its agents, and how it leaves them again."""
+
+from collections.abc import Callable, Sequence
+from typing import cast
+from weakref import WeakSet
+
+from memotel.ag2.framework import HookableAgent
+from memotel.ag2.guard import Guard
+from memotel.ag2.messages import Message
+from memotel.ag2.persistence import Persistence
+from memotel.ag2.seam import Seam
+
+Hook = Callable[..., object]
+
+
+class Hooks:
+    """One set of hooks for all agents of a capability; copies of an agent share it."""
+
+    def __init__(self, seam: Seam, persistence: Persistence, guard: Guard) -> None:
+        self._seam = seam
+        self._persistence = persistence
+        self._guard = guard
+        self._agents: WeakSet[object] = WeakSet()
+        self._by_method = _hooks(seam, persistence, guard, self._agents)
+
+    @property
+    def agents(self) -> list[object]:
+        """The agents that have this capability, copies included once they have replied."""
+        return list(self._agents)
+
+    def add_to(self, agent: object) -> None:
+        """Register what is not registered yet; raises TypeError for an object without hooks."""
+        if not callable(getattr(agent, "register_hook", None)):
+            raise TypeError(
+                f"{type(agent).__name__} has no register_hook: an AG2 ConversableAgent is needed"
+            )
+        hookable = cast("HookableAgent", agent)
+        for method, hook in self._by_method.items():
+            if hook not in hookable.hook_lists.get(method, ()):
+                hookable.register_hook(method, hook)
+        self._agents.add(agent)
+        self._seam.arrange(agent)
+
+    def remove_from(self, agent: object) -> None:
+        """Take hooks and reply functions away again; does nothing for an agent that has none of them."""
+        hook_lists = getattr(agent, "hook_lists", {})
+        for method, hook in self._by_method.items():
+            if hook in hook_lists.get(method, ()):
+                hook_lists[method].remove(hook)
+        self._seam.remove(agent)
+        self._persistence.forget(agent)
+        self._agents.discard(agent)
+
+
+def _hooks(
+    seam: Seam, persistence: Persistence, guard: Guard, agents: "WeakSet[object]"
+) -> dict[str, Hook]:
+    def before_reply(agent: object, messages: Sequence[Message]) -> None:
+        """AG2's first hook of a reply: it alone is given the agent and the messages as they are stored."""
+        with guard.keep_chat_alive("seam"):
+            agents.add(agent)
+            seam.arrange(agent)
+        with guard.keep_chat_alive("write"):
+            persistence.received(agent, messages or ())
+
+    def last_received(content: object) -> object:
+        """AG2 writes what this returns into the stored history, so the content is returned as it came."""
+        return content
+
+    def fresh_list(messages: list[Message]) -> list[Message]:
+        """Give the reply functions a list of their own, in which a message may be shown with memory."""
+        return list(messages)
+
+    def before_send(
+        sender: object, message: object, recipient: object, silent: object = None
+    ) -> object:
+        del silent
+        with guard.keep_chat_alive("write"):
+            persistence.sent(sender, recipient, message)
+        return message
+
+    before_reply.is_memotel_hook = True  # type: ignore[attr-defined] # functions take attributes
+    return {
+        "update_agent_state": before_reply,
+        "process_last_received_message": last_received,
+        "process_all_messages_before_reply": fresh_list,
+        "process_message_before_send": before_send,
+    }
