@@ -44,6 +44,7 @@ class Settings(TypedDict, total=False):
     max_prompt_chars: int | None
     max_context_chars: int | None
     max_recalls_in_flight: int | None
+    search_timeout: float | None
     exit_drain_timeout: float | None
     outbox: str | None
     outbox_max_writes: int | None

@@ -46,6 +46,7 @@ class MemoryConfig(BaseModel):
     max_prompt_chars: int | None = None
     max_context_chars: int | None = None
     max_recalls_in_flight: int | None = None
+    search_timeout: float | None = None
     exit_drain_timeout: float | None = None
     outbox: str | None = None
     outbox_max_writes: int | None = None

@@ -1,0 +1,80 @@
+"""Construction: what is given, what the environment adds, and what is refused with the name of the setting."""
+
+from collections.abc import Mapping
+from typing import Any, get_type_hints
+
+import pytest
+
+from memotel.autogen import MemorySyncMemory, RekallMemory
+from memotel.autogen.arguments import Arguments
+from memotel.errors import ConfigurationError
+from memotel.settings import SETTINGS
+
+URL = "http://localhost:9876"
+
+
+@pytest.fixture(autouse=True)
+def no_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("REKALL_API_KEY", "REKALL_API_URL", "MEMORYSYNC_API_KEY", "MEMOTEL_DISABLED"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_the_documented_line_constructs_a_memory() -> None:
+    memory = RekallMemory(api_url=URL, api_key="rk_1")
+    assert memory.client.settings.base_url == URL
+    assert repr(memory) == f"RekallMemory(name='rekall', url='{URL}')"
+
+
+def test_environment_gives_address_and_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("REKALL_API_URL", "http://localhost:1234")
+    monkeypatch.setenv("REKALL_API_KEY", "rk_env")
+    memory = RekallMemory()
+    assert memory.client.settings.base_url == "http://localhost:1234"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ({}, "REKALL_API_KEY"),
+        ({"api_key": "rk_1", "access_token": "rat_1"}, "access_token"),
+        ({"api_key": "rk_1", "top_k": 3, "limit": 4}, "limit"),
+        ({"api_key": "rk_1", "placement": "middle"}, "placement"),
+        ({"api_key": "rk_1", "capture": "all"}, "capture"),
+        ({"api_key": "rk_1", "name": '"><x'}, "name"),
+        ({"api_key": "rk_1", "user_names": "user"}, "user_names"),
+        ({"api_key": "rk_1", "emit_event": "no"}, "emit_event"),
+        ({"api_key": "rk_1", "recall_timeout": 0}, "recall_timeout"),
+        ({"api_key": "rk_1", "no_such_setting": 1}, "no_such_setting"),
+        ({"api_url": "ftp://x", "api_key": "rk_1"}, "api_url"),
+        ({"api_url": "http://rekall.example", "api_key": "rk_1"}, "allow_insecure_http"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_wrong_argument_is_named(arguments: Mapping[str, Any], named: str) -> None:
+    with pytest.raises(ConfigurationError, match=named) as caught:
+        RekallMemory(**arguments)
+    assert "rk_1" not in str(caught.value)
+
+
+def test_headers_stand_in_for_a_key() -> None:
+    memory = RekallMemory(URL, headers={"x-user-id": "ada"})
+    assert memory.client.settings.credential is None
+
+
+def test_limit_is_another_name_of_top_k() -> None:
+    assert RekallMemory(URL, "rk_1", limit=9).client.settings.recall.top_k == 9
+
+
+def test_memory_sync_needs_a_user() -> None:
+    with pytest.raises(ConfigurationError, match="user_id"):
+        MemorySyncMemory(user_id="", api_key="k")
+
+
+def test_disabled_memory_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MEMOTEL_DISABLED", "all")
+    assert RekallMemory().client.settings.switches.is_all_off
+
+
+def test_every_setting_of_the_table_is_an_argument() -> None:
+    missing = {setting.name for setting in SETTINGS} - set(get_type_hints(Arguments))
+    assert not missing
