@@ -1,8 +1,7 @@
 """The HTTP client of one account: one request at a time to its answer, by a deadline that nothing can stretch."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
 from urllib.parse import urlsplit
@@ -85,8 +84,11 @@ class HttpClient:
         deadline_token = current_deadline.set(deadline)
         exchange_token = current_exchange.set(exchange)
         try:
-            async with self._admitted(exchange):
+            await self._admitted(exchange)
+            try:
                 return await self._carried(request, headers, exchange)
+            finally:
+                self._free.release()
         except MemotelError:
             raise
         except Exception as error:
@@ -98,22 +100,22 @@ class HttpClient:
             current_deadline.reset(deadline_token)
         raise failure
 
-    @asynccontextmanager
-    async def _admitted(self, exchange: Exchange) -> AsyncIterator[None]:
-        """Hold one of the places; waits for one, where none is free, until the deadline."""
-        if self._free.locked():
-            exchange.progress.phase = Phase.QUEUE
+    async def _admitted(self, exchange: Exchange) -> None:
+        """Take one of the places, waiting until the deadline where none is free; the caller gives it back."""
+        left_s = exchange.deadline.remaining_s()
         try:
-            async with asyncio.timeout(exchange.deadline.remaining_s()):
+            if left_s <= 0:
+                raise TimeoutError
+            if not self._free.locked():
+                await self._free.acquire()
+                return
+            exchange.progress.phase = Phase.QUEUE
+            async with asyncio.timeout(left_s):
                 await self._free.acquire()
         except TimeoutError:
             raise BudgetExceededError(
-                f"no free connection to {self._where} in time", phase=Phase.QUEUE
+                f"no time left for a connection to {self._where}", phase=exchange.progress.phase
             ) from None
-        try:
-            yield
-        finally:
-            self._free.release()
 
     async def _carried(
         self, request: HttpRequest, headers: tuple[Header, ...], exchange: Exchange

@@ -26,6 +26,8 @@ async def connect(
 
     Raises `TimeoutError` after `left_s` seconds, and the first address's `OSError` where every one fails.
     """
+    if left_s is not None and left_s <= 0:
+        raise TimeoutError
     if len(addresses) == 1:
         async with asyncio.timeout(left_s):
             return await _attempt(addresses[0])

@@ -6,6 +6,8 @@ connection and frees the slot by itself. Nothing is cancelled into httpcore, who
 """
 
 import asyncio
+import os
+import socket
 import ssl
 from collections.abc import Iterable
 
@@ -179,7 +181,9 @@ def reason_of(error: OSError) -> str:
     """Return the system's own word for what went wrong; addresses and data stay out of it."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the certificate is not trusted ({error.verify_message})"
-    return error.strerror or str(error) or type(error).__name__
+    if error.errno and not isinstance(error, ssl.SSLError | socket.gaierror):
+        return os.strerror(error.errno).lower()
+    return error.strerror or type(error).__name__
 
 
 def _tls_failure(error: OSError) -> Exception:

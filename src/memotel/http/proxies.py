@@ -50,18 +50,22 @@ def _from_environment(scheme: str, environ: Mapping[str, str]) -> tuple[str, str
 
 
 def _parsed(url: str, name: str) -> Proxy:
-    parts = urlsplit(url if "://" in url else f"http://{url}")
-    if parts.scheme not in DEFAULT_PORTS or not parts.hostname:
+    parts = _split(url if "://" in url else f"http://{url}")
+    if parts is None or parts.scheme not in DEFAULT_PORTS or not parts.hostname:
         raise ConfigurationError(
-            f"{name} must be an http:// or https:// URL, not {parts.scheme}://...; "
-            'proxy="" goes direct'
+            f'{name} must be an http:// or https:// URL with a host and a port; proxy="" goes direct'
         )
-    return Proxy(
-        parts.scheme,
-        parts.hostname,
-        parts.port or DEFAULT_PORTS[parts.scheme],
-        _authorization(parts),
-    )
+    port = parts.port or DEFAULT_PORTS[parts.scheme]
+    return Proxy(parts.scheme, parts.hostname, port, _authorization(parts))
+
+
+def _split(url: str) -> SplitResult | None:
+    """Return the parts of a URL, or None where it is none; urllib's own error would quote it."""
+    try:
+        parts = urlsplit(url)
+        return parts if parts.port is None or parts.port > 0 else None
+    except ValueError:
+        return None
 
 
 def _authorization(parts: SplitResult) -> str:

@@ -105,12 +105,15 @@ class Resolver:
             must_start = self._threads < self._max_threads
             self._threads += must_start
         if must_start:
-            self._start_thread()
+            self._start_work()
         return flight
 
-    def _start_thread(self) -> None:
+    def _launch(self) -> None:
+        threading.Thread(target=self._work, name="memotel-dns", daemon=True).start()
+
+    def _start_work(self) -> None:
         try:
-            threading.Thread(target=self._work, name="memotel-dns", daemon=True).start()
+            self._launch()
         except RuntimeError:
             # The interpreter is exiting and starts no more threads: an old answer, else a look-up here and now.
             self._work(is_exiting=True)
