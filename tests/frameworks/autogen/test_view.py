@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent
@@ -15,15 +15,12 @@ from autogen_core.model_context import (
     UnboundedChatCompletionContext,
 )
 from autogen_core.models import LLMMessage, SystemMessage, UserMessage
-from remembering import KEY, remember
+from blocks import FACT, QUESTION, TAG, blocks_in
+from remembering import remember
 from scripted_model import ScriptedModel, call, check_order, sketch, text_seen
 
 from memotel.autogen import MemoryContext, RekallMemory
 from memotel.devserver import DevServer
-
-FACT = "Ada drinks green tea in the morning"
-QUESTION = "What does Ada drink in the morning?"
-TAG = "<recalled_memory "
 
 CONTEXTS: dict[str, Callable[[], ChatCompletionContext]] = {
     "unbounded": UnboundedChatCompletionContext,
@@ -33,20 +30,6 @@ CONTEXTS: dict[str, Callable[[], ChatCompletionContext]] = {
 }
 each_context = pytest.mark.parametrize("make", CONTEXTS.values(), ids=CONTEXTS.keys())
 each_placement = pytest.mark.parametrize("placement", ["system", "user"])
-
-
-@pytest.fixture
-def make_memory(memory_server: DevServer) -> Callable[..., RekallMemory]:
-    remember(memory_server, FACT)
-
-    def make(**settings: object) -> RekallMemory:
-        return RekallMemory(memory_server.url, KEY, **{"recall_timeout": 5.0, **settings})
-
-    return make
-
-
-def blocks_in(messages: Sequence[LLMMessage]) -> int:
-    return text_seen(messages).count(TAG)
 
 
 def talk(agent: AssistantAgent, turns: int) -> None:
