@@ -69,7 +69,7 @@ LLM_CONFIG = {
 
 
 def with_model(agent: ConversableAgent, model: ScriptedModel) -> ConversableAgent:
-    """Give an agent (made with `LLM_CONFIG`) its script."""
+    """Give an agent (made with `LLM_CONFIG`) its script; again after tools, as AG2 then makes a new client."""
     agent.register_model_client(model_client_cls=ScriptedClient, model=model)
     return agent
 

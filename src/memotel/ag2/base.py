@@ -14,7 +14,7 @@ from memotel.ag2.scopes import Scopes, checked_id, new_session_id
 from memotel.ag2.seam import Seam
 from memotel.ag2.template import ContextTemplate
 from memotel.client import MemoryClient
-from memotel.config import ClientSettings, check
+from memotel.config import check
 from memotel.errors import MemotelError
 from memotel.outcomes import Speaker
 from memotel.values import FlushReport, Json, Memories, Scope, WriteAnswer
@@ -33,7 +33,7 @@ class Capability:
 
     def __init__(
         self,
-        settings: ClientSettings,
+        client: MemoryClient,
         *,
         scope: Scope,
         template: str,
@@ -41,7 +41,7 @@ class Capability:
         persist_roles: Collection[str],
         source: str,
     ) -> None:
-        self.client = MemoryClient(settings)
+        self.client = client
         self._source = checked_id("source", source)
         self._scopes = Scopes(scope)
         context = ContextTemplate(template)

@@ -10,6 +10,7 @@ from memotel.ag2.options import Options
 from memotel.ag2.scopes import checked_id
 from memotel.ag2.speakers import speaks_for_a_person
 from memotel.ag2.template import DEFAULT_CONTEXT_TEMPLATE, REKALL_CONTEXT_TEMPLATE
+from memotel.client import MemoryClient
 from memotel.credentials import CredentialCallable
 from memotel.errors import ConfigurationError, MemotelError
 from memotel.outcomes import Adapter, Provider
@@ -62,15 +63,17 @@ class MemorySyncCapability(Capability):
     ) -> None:
         scope = scope_of(checked_id("user_id", user_id), session_id)
         super().__init__(
-            resolve(
-                Provider.MEMORYSYNC,
-                Adapter.AG2,
-                url=base_url,
-                api_key=api_key,
-                api_key_file=api_key_file,
-                project_id=project_id,
-                headers=headers,
-                **options,
+            MemoryClient(
+                resolve(
+                    Provider.MEMORYSYNC,
+                    Adapter.AG2,
+                    url=base_url,
+                    api_key=api_key,
+                    api_key_file=api_key_file,
+                    project_id=project_id,
+                    headers=headers,
+                    **options,
+                )
             ),
             scope=scope,
             template=context_template,
@@ -122,14 +125,16 @@ class RekallCapability(Capability):
         if api_key is not None and access_token is not None:
             raise ConfigurationError("api_key and access_token are both given; give one of them")
         super().__init__(
-            resolve(
-                Provider.REKALL,
-                Adapter.AG2,
-                url=api_url,
-                api_key=api_key if access_token is None else access_token,
-                api_key_file=api_key_file,
-                headers=headers,
-                **options,
+            MemoryClient(
+                resolve(
+                    Provider.REKALL,
+                    Adapter.AG2,
+                    url=api_url,
+                    api_key=api_key if access_token is None else access_token,
+                    api_key_file=api_key_file,
+                    headers=headers,
+                    **options,
+                )
             ),
             scope=scope_of(user_id, session_id),
             template=context_template,

@@ -10,7 +10,7 @@ Message = dict[str, object]
 
 _TRAFFIC_KEYS = ("tool_calls", "function_call")
 _TRAFFIC_ROLES = frozenset({"tool", "function", "system"})
-_CODE_OUTPUT = re.compile(r"exitcode: -?\d+ \(execution (?:succeeded|failed)\)\nCode output: ")
+_CODE_OUTPUT = re.compile(r"exitcode: -?\d+ \(execution (?:succeeded|failed)\)\nCode output:")
 _HANDOFF = re.compile(r"\[Handing off to .+\]\Z")
 _MARKERS = frozenset({"exit", "terminate"})
 _CARRYOVER = "\nContext: \n"

@@ -147,7 +147,7 @@ class Persistence:
         self._client.write(turn, history=history)
 
     def _hearing(self, agent: object, partner: object | None) -> Hearing:
-        return Hearing(agent, partner, self._template.strip)
+        return Hearing(agent, partner, self._template.words_after)
 
 
 def _as_own(message: object) -> Message:

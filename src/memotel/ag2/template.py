@@ -43,7 +43,7 @@ class ContextTemplate:
         inner = self._harmless(context).strip()
         return self.text.replace(_PLACE, inner) if inner else ""
 
-    def strip(self, text: str) -> str:
+    def words_after(self, text: str) -> str:
         """Return `text` without a block of this template in front of it."""
         head, tail = self.head, self.tail
         if not head.strip() or not text.startswith(head):
