@@ -177,11 +177,17 @@ class OutboxPolicy:
     max_writes: int = 10_000
     max_bytes: int = 32 * 1024 * 1024
     on_full: OnFull = "drop_newest"
+    max_dead_letters: int = 10_000
+    dead_letter_max_age_s: float = 30 * 86_400.0
+    log_interval_s: float = 60.0
 
     def __post_init__(self) -> None:
         check(self.url == "memory", "outbox", self.url, "'memory'")
         _count("outbox_max_writes", self.max_writes)
         _count("outbox_max_bytes", self.max_bytes)
+        _count("max_dead_letters", self.max_dead_letters)
+        _positive("dead_letter_max_age_s", self.dead_letter_max_age_s)
+        _positive("log_interval_s", self.log_interval_s)
         check(
             self.on_full in ("drop_newest", "raise"),
             "on_full",

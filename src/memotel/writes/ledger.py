@@ -1,0 +1,249 @@
+"""The books of one outbox: every write that comes in is counted out exactly once.
+
+accepted + adopted + resent = stored + duplicate + ignored + quota + rejected + expired + dropped + handed over
++ pending, at every instant; pending includes what is in flight and what is parked.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from memotel.counts import Count, Counts, Gauge, Labels
+from memotel.outcomes import (
+    Adapter,
+    DedupeKind,
+    Operation,
+    Provider,
+    RefusalReason,
+    RetryCause,
+    Speaker,
+    WriteOutcome,
+)
+from memotel.values import Write
+from memotel.writes.outbox import Entry, Outbox, size_bytes
+
+KEPT = frozenset({WriteOutcome.STORED, WriteOutcome.DUPLICATE, WriteOutcome.IGNORED})
+"""Ends at which the service has what it wants of a write."""
+
+Change = tuple[Count | Gauge, Labels, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The books at one instant; every number counts writes since the outbox was made."""
+
+    accepted: int = 0
+    adopted: int = 0
+    resent: int = 0
+    handed_over: int = 0
+    ended: Mapping[WriteOutcome, int] = field(default_factory=dict)
+    pending: int = 0
+    parked: int = 0
+    size_bytes: int = 0
+
+    @property
+    def delivered(self) -> int:
+        """Writes that ended kept: stored, duplicate, ignored."""
+        return sum(count for outcome, count in self.ended.items() if outcome in KEPT)
+
+    @property
+    def failed(self) -> int:
+        """Writes that ended without being kept."""
+        return sum(self.ended.values()) - self.delivered
+
+    @property
+    def unaccounted(self) -> int:
+        """What came in minus what went out and what is here: 0 unless something is wrong."""
+        came_in = self.accepted + self.adopted + self.resent
+        return came_in - sum(self.ended.values()) - self.handed_over - self.pending
+
+
+class Ledger:
+    """Moves writes in and out of an outbox and counts each move, as one step. Thread-safe.
+
+    Args:
+        counts: the process's counters; each move is one `apply`, so no snapshot sees half of it.
+        provider: label of every series.
+        outbox: where the writes wait.
+        max_writes: how many may wait.
+        max_bytes: how many bytes may wait.
+        on_park: called with each entry that begins to wait for a quota.
+    """
+
+    def __init__(
+        self,
+        counts: Counts,
+        provider: Provider,
+        outbox: Outbox,
+        *,
+        max_writes: int,
+        max_bytes: int,
+        on_park: Callable[[Entry], object] = id,
+    ) -> None:
+        self._lock = threading.Lock()
+        self._counts = counts
+        self._provider = provider
+        self._outbox = outbox
+        self._max_writes = max_writes
+        self._max_bytes = max_bytes
+        self._on_park = on_park
+        self._is_closed = False
+        self._last_seq = 0
+        self._accepted = 0
+        self._ended = dict.fromkeys(WriteOutcome, 0)
+
+    def accept(
+        self, write: Write, expires_at: float, then: Callable[[Entry], object]
+    ) -> Entry | None:
+        """Take a write in and call `then` with its entry, in order; return None, changing nothing, when full or closed."""
+        with self._lock:
+            if self._is_closed or self._is_full(write):
+                return None
+            entry = self._outbox.put(write, expires_at)
+            self._last_seq = entry.seq
+            self._accepted += 1
+            self._apply(self._came_in(write), *self._now_pending(1, entry.size_bytes))
+            then(entry)
+            return entry
+
+    def accept_and_drop(self, write: Write) -> None:
+        """Count a write that a full outbox accepts only to drop it."""
+        with self._lock:
+            self._accepted += 1
+            self._ended[WriteOutcome.DROPPED] += 1
+            self._apply(self._came_in(write), self._went_out(write, WriteOutcome.DROPPED))
+
+    def end(self, entry: Entry, outcome: WriteOutcome, cause: str = "") -> bool:
+        """Count the end of an entry; return False, changing nothing, if it had ended already."""
+        with self._lock:
+            if entry.is_ended:
+                return False
+            self._outbox.end(entry, outcome, cause)
+            entry.outcome = outcome
+            self._ended[outcome] += 1
+            self._apply(*self._ending(entry, outcome))
+            return True
+
+    def park(self, entry: Entry, now: float) -> None:
+        """Note that an entry waits for a quota."""
+        with self._lock:
+            if entry.is_ended or entry.parked_at is not None:
+                return
+            self._outbox.park(entry)
+            entry.parked_at = now
+            self._apply((Gauge.OUTBOX_PARKED, (self._provider,), 1))
+        self._on_park(entry)
+
+    def unpark(self, entry: Entry, expires_at: float) -> None:
+        """Note that an entry may be sent again; its age counts anew, so that the wait does not expire it."""
+        with self._lock:
+            if entry.is_ended or entry.parked_at is None:
+                return
+            entry.parked_at = None
+            entry.expires_at = expires_at
+            self._outbox.unpark(entry)
+            self._apply((Gauge.OUTBOX_PARKED, (self._provider,), -1))
+
+    def close(self) -> None:
+        """Take nothing more in."""
+        with self._lock:
+            self._is_closed = True
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether nothing more is taken in."""
+        return self._is_closed
+
+    @property
+    def last_seq(self) -> int:
+        """The number of the newest entry."""
+        return self._last_seq
+
+    def retried(self, cause: RetryCause) -> None:
+        """Count a send that will be repeated."""
+        self._counts.add(Count.RETRIES, self._provider, Operation.WRITE, cause)
+
+    def deduplicated(self, adapter: Adapter, kind: DedupeKind) -> None:
+        """Count an utterance that was seen before and is not written again."""
+        self._counts.add(Count.DEDUPLICATED, self._provider, adapter, kind)
+
+    def refused(self, reason: RefusalReason) -> None:
+        """Count a write that was not accepted."""
+        self._counts.add(Count.REFUSED, self._provider, reason)
+
+    def declare(self, adapter: Adapter) -> None:
+        """Make every write series of an adapter exist at zero."""
+        for speaker in Speaker:
+            self._counts.declare(Count.ACCEPTED, self._provider, adapter, speaker)
+            for outcome in WriteOutcome:
+                self._counts.declare(Count.WRITES, self._provider, adapter, speaker, outcome)
+        for kind in DedupeKind:
+            self._counts.declare(Count.DEDUPLICATED, self._provider, adapter, kind)
+        for reason in RefusalReason:
+            self._counts.declare(Count.REFUSED, self._provider, reason)
+        for name in (Count.ADOPTED, Count.RESENT, Count.HANDED_OVER):
+            self._counts.declare(name, self._provider)
+        for gauge in (Gauge.OUTBOX_PENDING, Gauge.OUTBOX_PARKED, Gauge.OUTBOX_BYTES):
+            self._counts.declare(gauge, self._provider)
+
+    def totals(self) -> Totals:
+        """Return the books of this instant."""
+        with self._lock:
+            return Totals(
+                accepted=self._accepted,
+                ended=dict(self._ended),
+                pending=len(self._outbox),
+                parked=self._outbox.parked,
+                size_bytes=self._outbox.size_bytes,
+            )
+
+    def oldest(self) -> Entry | None:
+        """Return the entry that expires first, parked ones apart."""
+        with self._lock:
+            return self._outbox.oldest()
+
+    def oldest_parked(self) -> Entry | None:
+        """Return the entry that has been parked longest."""
+        with self._lock:
+            return self._outbox.oldest_parked()
+
+    def entries(self) -> list[Entry]:
+        """Return everything that waits or is parked, oldest first."""
+        with self._lock:
+            return self._outbox.entries()
+
+    @property
+    def parked(self) -> int:
+        """How many writes are parked."""
+        return self._outbox.parked
+
+    def _is_full(self, write: Write) -> bool:
+        if len(self._outbox) >= self._max_writes:
+            return True
+        return self._outbox.size_bytes + size_bytes(write) > self._max_bytes
+
+    def _came_in(self, write: Write) -> Change:
+        labels = (self._provider, write.adapter, write.turn.speaker)
+        return (Count.ACCEPTED, labels, 1)
+
+    def _went_out(self, write: Write, outcome: WriteOutcome) -> Change:
+        labels = (self._provider, write.adapter, write.turn.speaker, outcome)
+        return (Count.WRITES, labels, 1)
+
+    def _now_pending(self, by: int, by_bytes: int) -> tuple[Change, Change]:
+        return (
+            (Gauge.OUTBOX_PENDING, (self._provider,), by),
+            (Gauge.OUTBOX_BYTES, (self._provider,), by_bytes),
+        )
+
+    def _ending(self, entry: Entry, outcome: WriteOutcome) -> Iterator[Change]:
+        yield self._went_out(entry.write, outcome)
+        yield from self._now_pending(-1, -entry.size_bytes)
+        if entry.parked_at is not None:
+            yield (Gauge.OUTBOX_PARKED, (self._provider,), -1)
+        if outcome is WriteOutcome.DUPLICATE:
+            labels = (self._provider, entry.write.adapter, DedupeKind.REPLAY)
+            yield (Count.DEDUPLICATED, labels, 1)
+
+    def _apply(self, *changes: Change) -> None:
+        self._counts.apply(*changes)

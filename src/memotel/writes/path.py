@@ -1,0 +1,433 @@
+"""The write path of one account: accept from any thread, deliver in the background, flush, close, account for all."""
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from memotel.config import OutboxPolicy, Redact, WritePolicy
+from memotel.counts import Counts, Gauge, Labels
+from memotel.deadline import monotonic
+from memotel.errors import MemotelError, OutboxFullError, ServiceError
+from memotel.outcomes import Adapter, Provider, RefusalReason, WriteOutcome
+from memotel.values import FlushReport, Receipt, ReceiptStatus, Turn, Write, WriteAnswer
+from memotel.writes import exit as at_exit
+from memotel.writes.deadletters import DeadLetter, DeadLetters
+from memotel.writes.drain import Drain, Gates, Loop, Send
+from memotel.writes.history import History
+from memotel.writes.identity import Sightings
+from memotel.writes.ledger import KEPT, Ledger, Totals
+from memotel.writes.notices import Notices
+from memotel.writes.outbox import Entry, MemoryOutbox, Outbox
+from memotel.writes.schedule import Schedule
+from memotel.writes.waiting import Deliveries, Ending, FlushWaiter
+
+REDACTED_MEMORY = 1024
+"""How many texts `redact` is remembered for, so that a long history does not run it on every line each turn."""
+
+GRACE_S = 0.25
+"""How long beyond its timeout a flush waits for the background loop to say so, before it counts for itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriteStats:
+    """A write path at one instant: the books, and what the drain is doing."""
+
+    totals: Totals
+    in_flight: int
+    in_flight_limit: int
+    dead_letters: int
+    is_credentials_rejected: bool
+    is_closed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Clocks:
+    """The two clocks: monotonic seconds for waiting, wall-clock seconds for what is stored."""
+
+    monotonic: Callable[[], float] = monotonic
+    wall: Callable[[], float] = time.time
+
+
+class WritePath:
+    """One account's writes, from accept to their end. Every public method may be called from any thread.
+
+    Nothing starts before the first accepted write. After a fork the child must make its own (a fresh runtime does).
+
+    Args:
+        account: account key.
+        provider: the service.
+        policy: how the drain delivers.
+        outbox_policy: how many writes may wait.
+        counts: the process's counters.
+        loop: the background loop; `send` runs on it.
+        send: one delivery, within the call's deadline: the write delivery stack. It settles nothing.
+        gates: what the drain gives way to.
+        redact: run on the words before anything is kept; None or an exception = not stored.
+        trace: `traceparent` of the current span, or None; called in the accepting context.
+        is_enabled: False where writes are switched off.
+        outbox: where the writes wait; None = in memory.
+        clocks: the time.
+        rng: a number from 0 to 1, for the jitter.
+    """
+
+    def __init__(
+        self,
+        account: str,
+        provider: Provider,
+        *,
+        policy: WritePolicy,
+        outbox_policy: OutboxPolicy,
+        counts: Counts,
+        loop: Loop,
+        send: Send,
+        gates: Gates | None = None,
+        redact: Redact | None = None,
+        trace: Callable[[], str | None] = lambda: None,
+        is_enabled: bool = True,
+        outbox: Outbox | None = None,
+        clocks: Clocks | None = None,
+        rng: Callable[[], float] = random.random,
+    ) -> None:
+        self.account = account
+        self.provider = provider
+        self.policy = policy
+        self._outbox_policy = outbox_policy
+        self._loop = loop
+        self._trace = trace
+        self._is_enabled = is_enabled
+        self._clocks = clocks or Clocks()
+        self._redact = lru_cache(REDACTED_MEMORY)(redact) if redact is not None else None
+        self._sightings = Sightings(account)
+        self._deliveries = Deliveries()
+        self._dead = DeadLetters(
+            outbox_policy.max_dead_letters, outbox_policy.dead_letter_max_age_s
+        )
+        self._notices = Notices(provider, outbox_policy.log_interval_s, self._clocks.monotonic)
+        self._outbox: Outbox = MemoryOutbox() if outbox is None else outbox
+        self._ledger = Ledger(
+            counts,
+            provider,
+            self._outbox,
+            max_writes=outbox_policy.max_writes,
+            max_bytes=outbox_policy.max_bytes,
+            on_park=lambda entry: self._deliveries.tell(entry, WriteOutcome.QUOTA),
+        )
+        self._schedule = Schedule(
+            policy,
+            self._ledger,
+            self._end,
+            max_parked=int(outbox_policy.max_writes * policy.max_parked_share),
+            rng=rng,
+        )
+        self._drain = Drain(
+            provider,
+            policy,
+            loop=loop,
+            send=send,
+            gates=gates or Gates(),
+            ledger=self._ledger,
+            schedule=self._schedule,
+            clock=self._clocks.monotonic,
+        )
+        counts.add_source(self._gauges)
+
+    @property
+    def exit_drain_s(self) -> float:
+        """The most that a normal exit may be held up for these writes, in seconds."""
+        return self.policy.exit_drain_s
+
+    def declare(self, adapter: Adapter) -> None:
+        """Make every series of an adapter's writes exist at zero."""
+        self._ledger.declare(adapter)
+
+    def accept(self, turn: Turn, adapter: Adapter, history: History | None = None) -> Receipt:
+        """Take a turn in and return at once; it is delivered in the background.
+
+        Args:
+            turn: the words, as the adapter saw them.
+            adapter: who hands it over.
+            history: the lines (speaker, text) that the hook can see, the turn last; None where it sees none.
+
+        Raises:
+            OutboxFullError: the outbox is full and `on_full` is "raise".
+        """
+        return self._accept(turn, adapter, history, None)
+
+    def deliver(
+        self, turn: Turn, adapter: Adapter, timeout: float, history: History | None = None
+    ) -> WriteAnswer | None:
+        """Take a turn in and wait at most `timeout` seconds for the service's answer; None = still in the outbox.
+
+        An answer with outcome `QUOTA` says that the write is parked until the quota returns, one with outcome
+        `DROPPED` that writes are switched off or `redact` withheld the words.
+
+        Raises:
+            OutboxFullError: the outbox is full.
+            MemotelError: the write ended without being kept; the service's own error where there is one.
+        """
+        self._refuse_own_loop()
+        future: Future[Ending] = Future()
+        receipt = self._accept(turn, adapter, history, future)
+        if receipt.status is not ReceiptStatus.ACCEPTED:
+            return self._answer_without_sending(receipt)
+        try:
+            return _answer(future.result(timeout))
+        except TimeoutError:
+            return None
+
+    async def adeliver(
+        self, turn: Turn, adapter: Adapter, timeout: float, history: History | None = None
+    ) -> WriteAnswer | None:
+        """Do as `deliver` does, awaited on any event loop."""
+        future: Future[Ending] = Future()
+        receipt = self._accept(turn, adapter, history, future)
+        if receipt.status is not ReceiptStatus.ACCEPTED:
+            return self._answer_without_sending(receipt)
+        waiting = asyncio.wrap_future(future)
+        done, _ = await asyncio.wait((waiting,), timeout=timeout)
+        if not done:
+            waiting.cancel()
+            return None
+        return _answer(waiting.result())
+
+    def flush(self, timeout: float) -> FlushReport:
+        """Wait at most `timeout` seconds until all that was accepted before is delivered, and report.
+
+        It returns earlier where nothing more can happen in time. It sends what is due, and retries no harder.
+        Raises `MemotelError` on memotel's own loop, which would wait for itself.
+        """
+        self._refuse_own_loop()
+        before = self._ledger.totals()
+        waiter = self._watch(timeout, before)
+        if waiter is not None:
+            self._wait(waiter)
+        return self._report(before)
+
+    async def aflush(self, timeout: float) -> FlushReport:
+        """Do as `flush` does, awaited on any event loop."""
+        before = self._ledger.totals()
+        waiter = self._watch(timeout, before)
+        if waiter is not None:
+            waiting = asyncio.wrap_future(waiter.done)
+            done, _ = await asyncio.wait((waiting,), timeout=timeout + GRACE_S)
+            if not done:
+                self._drain.unwatch(waiter)
+        return self._report(before)
+
+    def close(self, timeout: float) -> FlushReport:
+        """Take nothing more in, deliver what can be delivered in `timeout` seconds, count the rest `dropped`.
+
+        A second call changes nothing. Never raises; on memotel's own loop it does not wait.
+        """
+        before = self._ledger.totals()
+        self._ledger.close()
+        waiter = None if self._loop.is_current() else self._watch(timeout, before)
+        if waiter is not None:
+            self._wait(waiter)
+        self._finish()
+        return self._report(before)
+
+    async def aclose(self, timeout: float) -> FlushReport:
+        """Do as `close` does, awaited on any event loop."""
+        self._ledger.close()
+        report = await self.aflush(timeout)
+        left = self._finish()
+        return replace(report, pending=report.pending - left, failed=report.failed + left)
+
+    def start_flush(self, timeout: float) -> FlushWaiter | None:
+        """Begin a flush without waiting; None where there is nothing to wait for."""
+        return self._watch(timeout, self._ledger.totals())
+
+    def stats(self) -> WriteStats:
+        """Return the books, and what the drain is doing."""
+        return WriteStats(
+            totals=self._ledger.totals(),
+            in_flight=self._schedule.in_flight,
+            in_flight_limit=self._schedule.window.limit,
+            dead_letters=len(self._dead),
+            is_credentials_rejected=self._schedule.credentials.is_rejected,
+            is_closed=self._ledger.is_closed,
+        )
+
+    def dead_letters(self) -> list[DeadLetter]:
+        """Return the writes that were rejected for good and are still kept, oldest first."""
+        return self._dead.letters(self._clocks.wall())
+
+    def quota_returned(self) -> None:
+        """Send what is parked again: there is evidence that the plan works."""
+        self._drain.quota_returned()
+
+    def credentials_accepted(self) -> None:
+        """Send again: the service has accepted the credentials elsewhere."""
+        self._drain.credentials_accepted()
+
+    def wake(self) -> None:
+        """Look at what there is to do: a gate may have opened."""
+        if self._ledger.last_seq:
+            self._drain.wake()
+
+    def _accept(
+        self,
+        turn: Turn,
+        adapter: Adapter,
+        history: History | None,
+        future: "Future[Ending] | None",
+    ) -> Receipt:
+        if self._ledger.is_closed or not self._is_enabled:
+            return self._refuse(
+                RefusalReason.CLOSED if self._ledger.is_closed else RefusalReason.DISABLED
+            )
+        if self._redact is not None:
+            redacted = self._redacted(turn, history)
+            if redacted is None:
+                return self._refuse(RefusalReason.REDACTED)
+            turn, history = redacted
+        sighting = self._sightings.see(turn, history)
+        if sighting.kind is not None:
+            self._ledger.deduplicated(adapter, sighting.kind)
+            return Receipt(ReceiptStatus(sighting.kind.value), sighting.key)
+        write = Write(
+            turn=turn,
+            key=sighting.key,
+            account=self.account,
+            accepted_at=self._clocks.wall(),
+            adapter=adapter,
+            occurrence=sighting.occurrence,
+            trace=self._trace(),
+        )
+        return self._keep(write, future)
+
+    def _keep(self, write: Write, future: "Future[Ending] | None") -> Receipt:
+        expires_at = self._clocks.monotonic() + self.policy.max_age_s
+        if self._ledger.accept(write, expires_at, lambda entry: self._plan(entry, future)) is None:
+            return self._turn_away(write, future)
+        at_exit.register(self)
+        self._drain.wake()
+        return Receipt(ReceiptStatus.ACCEPTED, write.key)
+
+    def _plan(self, entry: Entry, future: "Future[Ending] | None") -> None:
+        if future is not None:
+            self._deliveries.expect(entry, future)
+        self._drain.put(entry)
+
+    def _turn_away(self, write: Write, future: "Future[Ending] | None") -> Receipt:
+        """Handle a write that the outbox did not take: it is closed, or full."""
+        self._sightings.forget(write.key)
+        if self._ledger.is_closed:
+            return self._refuse(RefusalReason.CLOSED)
+        policy = self._outbox_policy
+        self._notices.full(policy.max_writes, policy.max_bytes)
+        error = OutboxFullError(f"the outbox is full ({policy.max_writes} writes)")
+        if policy.on_full == "raise":
+            self._ledger.refused(RefusalReason.FULL)
+            raise error
+        self._ledger.accept_and_drop(write)
+        if future is not None:
+            raise error
+        return Receipt(ReceiptStatus.ACCEPTED, write.key)
+
+    def _refuse(self, reason: RefusalReason) -> Receipt:
+        self._ledger.refused(reason)
+        return Receipt(ReceiptStatus.REFUSED)
+
+    def _redacted(self, turn: Turn, history: History | None) -> tuple[Turn, History | None] | None:
+        """Return turn and history as `redact` leaves them, or None where the turn must not be stored."""
+        text = self._redact_text(turn.text)
+        if text is None:
+            return None
+        lines = history and [(who, self._redact_text(said) or "") for who, said in history]
+        return (turn if text == turn.text else replace(turn, text=text)), lines
+
+    def _redact_text(self, text: str) -> str | None:
+        if self._redact is None:
+            return text
+        try:
+            redacted = self._redact(text)
+        except Exception as error:  # noqa: BLE001 # words that could not be redacted must not leave
+            self._notices.redaction_failed(error)
+            return None
+        return redacted if isinstance(redacted, str) else None
+
+    def _end(self, entry: Entry, outcome: WriteOutcome, cause: str) -> None:
+        if not self._ledger.end(entry, outcome, cause):
+            return
+        if outcome not in KEPT:
+            self._sightings.forget(entry.write.key)
+        if outcome is WriteOutcome.REJECTED:
+            said = _said(entry, cause)
+            self._dead.add(DeadLetter(entry.write, said, self._clocks.wall()))
+            self._notices.rejected(said)
+        self._deliveries.tell(entry, outcome)
+
+    def _watch(self, timeout: float, totals: Totals) -> FlushWaiter | None:
+        if totals.pending == 0:
+            return None
+        waiter = FlushWaiter(self._ledger.last_seq, self._clocks.monotonic() + timeout)
+        self._drain.watch(waiter)
+        return waiter
+
+    def _wait(self, waiter: FlushWaiter) -> None:
+        left_s = max(0.0, waiter.deadline - self._clocks.monotonic())
+        try:
+            waiter.done.result(left_s)
+        except TimeoutError:
+            self._drain.unwatch(waiter)
+
+    def _finish(self) -> int:
+        """Stop the drain, count what is left in a memory outbox as dropped, and return how much that was."""
+        at_exit.unregister(self)
+        if self._ledger.last_seq:
+            self._drain.stop()
+        left = [] if self._outbox.survives_exit else self._ledger.entries()
+        for entry in left:
+            self._end(entry, WriteOutcome.DROPPED, "closed")
+        if left:
+            self._notices.dropped(len(left))
+        return len(left)
+
+    def _report(self, before: Totals) -> FlushReport:
+        after = self._ledger.totals()
+        return FlushReport(
+            delivered=after.delivered - before.delivered,
+            pending=after.pending,
+            failed=after.failed - before.failed,
+        )
+
+    def _refuse_own_loop(self) -> None:
+        if self._loop.is_current():
+            raise MemotelError(
+                "a blocking call was made from memotel's own loop, which would wait for itself"
+            )
+
+    @staticmethod
+    def _answer_without_sending(receipt: Receipt) -> WriteAnswer:
+        was_seen = receipt.status in (ReceiptStatus.ECHO, ReceiptStatus.REDELIVERY)
+        return WriteAnswer(WriteOutcome.DUPLICATE if was_seen else WriteOutcome.DROPPED)
+
+    def _gauges(self) -> Iterable[tuple[Gauge, Labels, float]]:
+        labels = (self.provider.value,)
+        oldest = self._ledger.oldest()
+        age_s = 0.0 if oldest is None else self._clocks.wall() - oldest.write.accepted_at
+        yield Gauge.OUTBOX_CAPACITY, labels, self._outbox_policy.max_writes
+        yield Gauge.OUTBOX_OLDEST_AGE, labels, max(0.0, age_s)
+        yield Gauge.UNACCOUNTED, labels, self._ledger.totals().unaccounted
+
+
+def _answer(ending: Ending) -> WriteAnswer:
+    """Return what the service answered, or raise why the write was not kept."""
+    if ending.outcome in KEPT or ending.outcome is WriteOutcome.QUOTA:
+        return ending.answer or WriteAnswer(ending.outcome)
+    raise ending.error or MemotelError(f"the write was not kept: {ending.outcome}")
+
+
+def _said(entry: Entry, cause: str) -> str:
+    """Say in a few words, none of them the user's, why a write was rejected."""
+    error = entry.error
+    if not isinstance(error, ServiceError):
+        return cause
+    parts = (f"status {error.status_code}", error.code, error.request_id, cause)
+    return ", ".join(part for part in parts if part and part != "answer")
