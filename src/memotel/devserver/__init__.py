@@ -14,7 +14,7 @@ server, not a memory product: relevance is words in common (BM25, mapped to 0..1
         server.items("ada")                   # what is stored for user ada; .deliveries == 1: once
         server.state().requests[Route.MEMORYSYNC_RECALL]    # how many requests of a route
         server.requests(Route.REKALL_CREATE)  # them, with headers, body, time, status
-        server.wait_until(lambda: len(server.items("ada")) == 3)    # checked after each request
+        server.wait_until(lambda: len(server.items("ada")) == 3)    # at each request
 
 Any key is good unless ``keys=[...]`` is given; ``revoke(key)``, ``permit(key)`` change that.
 ``DevServer(tls=True)`` serves https; trust ``server.ca_file``. `Fault` lists the kinds.

@@ -48,7 +48,7 @@ class Fault:
         ``drip``: the body comes one byte each ``interval_s``; ``head=True``: the head too.
         ``hang``: never answered. ``stored=True``: the write is stored first.
         ``silent``: TCP connects (the kernel's backlog), then nothing at all, no TLS either.
-        ``refuse``: nobody listens; open connections are reset.
+        ``refuse``: nobody listens; open connections are dropped.
         ``reset``: the connection is reset (RST; ``clean=True``: closed) before the first byte;
         ``stored=True``: after the write was stored.
         ``reset_body``: the same amid the body.

@@ -54,6 +54,7 @@ class Front:
         world = self._world
         world.requests.append(exchange.arrival)
         world.arrivals[route] += 1
+        world.changes.tell()
         in_progress = world.in_progress
         account = (route.service, account_in(route.service, seen.headers))
         in_progress[account] += 1
@@ -62,7 +63,7 @@ class Front:
             await strike(exchange, faults, self._random)
         finally:
             in_progress[account] -= 1
-            world.ends.tell()
+            world.changes.tell()
 
 
 def _seen(scope: Scope, body: bytes) -> SeenRequest:

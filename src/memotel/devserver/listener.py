@@ -1,12 +1,10 @@
-"""The listening sockets: open, silent (connects, never answers) or refusing."""
+"""Accepts connections: serving them, silent (TCP connects, nobody answers) or refusing."""
 
 import asyncio
-import errno
-import ipaddress
+import contextlib
 import socket
 import ssl
 from dataclasses import dataclass
-from functools import partial
 from typing import Final
 
 from starlette.types import ASGIApp
@@ -14,11 +12,11 @@ from uvicorn.config import Config
 from uvicorn.server import ServerState
 
 from memotel.devserver.faults import FaultKind
+from memotel.devserver.sockets import close_all, listen_on
 from memotel.devserver.wire import WiredProtocol
 
-BACKLOG: Final = 2048
-# localhost is often listed with an IPv6 address that the machine does not have.
-_NO_SUCH_ADDRESS: Final = frozenset({errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT})
+ACCEPTS_A_TURN: Final = 100
+REQUESTS_END_WITHIN_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,62 +27,10 @@ class Listening:
     seed: int = 0
 
 
-def bind(host: str, port: int, *, allow_remote: bool) -> list[socket.socket]:
-    """Bind a TCP socket to each address of a host, all on one port, and listen.
-
-    Raises:
-        ValueError: an address is not loopback and ``allow_remote`` is False.
-        OSError: the port is taken (EADDRINUSE), or the host is unknown.
-    """
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    addresses = dict.fromkeys((family, str(address[0])) for family, *_, address in found)
-    for _, address in addresses:
-        if not (allow_remote or ipaddress.ip_address(address.partition("%")[0]).is_loopback):
-            raise ValueError(f"host={host!r} is reachable from outside: allow_remote is needed")
-    sockets: list[socket.socket] = []
-    absent: list[OSError] = []
-    for family, address in addresses:
-        try:
-            sockets.append(_listen(family, address, _port(sockets, port)))
-        except OSError as error:
-            if error.errno not in _NO_SUCH_ADDRESS:
-                _close(sockets)
-                raise
-            absent.append(error)
-    if not sockets:
-        raise absent[0]
-    return sockets
-
-
-def _port(sockets: list[socket.socket], port: int) -> int:
-    return int(sockets[0].getsockname()[1]) if sockets else port
-
-
-def _listen(family: int, address: str, port: int) -> socket.socket:
-    # asyncio sets TCP_NODELAY only where the protocol is named: else each answer takes 40 ms.
-    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if family == socket.AF_INET6:
-            sock.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        sock.bind((address, port))
-        sock.listen(BACKLOG)
-        sock.setblocking(False)
-    except OSError:
-        sock.close()
-        raise
-    return sock
-
-
-def _close(sockets: list[socket.socket]) -> None:
-    for sock in sockets:
-        sock.close()
-
-
 class Listener:
     """Serves an application on listening sockets. The loop that made it owns it.
 
-    While silent the sockets stay open and nobody accepts: the kernel completes the TCP handshake
+    While silent the sockets listen and nobody accepts: the kernel completes the TCP handshake
     and keeps what the client sends. Those clients are served when the silence ends.
     """
 
@@ -106,15 +52,16 @@ class Listener:
         )
         self._config.load()
         self._state = ServerState()
+        self._loop = asyncio.get_running_loop()
+        self._tls = tls
         self._sockets = sockets
         self._addresses = [(sock.family, sock.getsockname()) for sock in sockets]
-        self._tls = tls
-        self._servers: list[asyncio.Server] = []
+        self._beginning: set[asyncio.Task[None]] = set()
         self._changing = asyncio.Lock()
 
     @property
     def connections(self) -> frozenset[WiredProtocol]:
-        """The open connections (over TLS: those whose handshake is done)."""
+        """The open connections; over TLS those whose handshake is done."""
         found = self._state.connections
         return frozenset(one for one in found if isinstance(one, WiredProtocol))
 
@@ -126,54 +73,73 @@ class Listener:
         """
         async with self._changing:
             if mode is FaultKind.REFUSE:
-                self._refuse()
-            elif mode is FaultKind.SILENT:
-                self._listen()
+                await self._refuse()
+                return
+            self._listen()
+            if mode is FaultKind.SILENT:
                 self._stop_accepting()
             else:
-                self._listen()
-                await self._accept()
+                self._start_accepting()
 
     async def close(self) -> None:
-        """Stop listening, reset every connection, wait for the requests in progress to end."""
+        """Stop listening, drop every connection, wait for the requests in progress to end."""
         async with self._changing:
-            self._refuse()
-        tasks = self._state.tasks
-        if tasks:
-            await asyncio.wait(tasks, timeout=1.0)
+            await self._refuse()
+        if self._state.tasks:
+            await asyncio.wait(self._state.tasks, timeout=REQUESTS_END_WITHIN_S)
 
-    def reset_busy(self) -> None:
-        """Abort the connections whose request is not answered yet."""
+    def drop_busy(self) -> None:
+        """Drop the connections whose request is not answered yet."""
         for connection in self.connections:
             if connection.is_busy:
                 connection.transport.abort()
 
-    async def _accept(self) -> None:
-        if self._servers:
-            return
-        loop = asyncio.get_running_loop()
-        protocol = partial(WiredProtocol, self._config, self._state, {}, loop)
-        for sock in self._sockets:
-            server = await loop.create_server(
-                protocol, sock=sock.dup(), ssl=self._tls, backlog=BACKLOG
-            )
-            self._servers.append(server)
-
-    def _stop_accepting(self) -> None:
-        for server in self._servers:
-            server.close()
-        self._servers.clear()
-
     def _listen(self) -> None:
         if not self._sockets:
             self._sockets = [
-                _listen(family, str(address[0]), int(address[1]))
+                listen_on(family, str(address[0]), int(address[1]))
                 for family, address in self._addresses
             ]
 
-    def _refuse(self) -> None:
+    def _start_accepting(self) -> None:
+        for sock in self._sockets:
+            self._loop.add_reader(sock, self._accept, sock)
+
+    def _stop_accepting(self) -> None:
+        for sock in self._sockets:
+            self._loop.remove_reader(sock)
+
+    async def _refuse(self) -> None:
         self._stop_accepting()
-        _close(self._sockets)
+        close_all(self._sockets)
         self._sockets = []
+        # One turn of the loop, so that each begins: only then does a cancellation close its socket.
+        await asyncio.sleep(0)
+        for task in self._beginning:
+            task.cancel()
+        await asyncio.gather(*self._beginning, return_exceptions=True)
         for connection in self.connections:
             connection.transport.abort()
+
+    def _accept(self, sock: socket.socket) -> None:
+        for _ in range(ACCEPTS_A_TURN):
+            try:
+                accepted, _address = sock.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            accepted.setblocking(False)
+            task = self._loop.create_task(self._begin(accepted))
+            self._beginning.add(task)
+            task.add_done_callback(self._beginning.discard)
+
+    async def _begin(self, accepted: socket.socket) -> None:
+        """Hand a connection to uvicorn's protocol, after the TLS handshake if there is one.
+
+        asyncio's own server is not used: closed while a connection begins, it leaks it.
+        """
+        # A handshake that fails is the client's affair.
+        with contextlib.suppress(OSError):
+            await self._loop.connect_accepted_socket(self._protocol, accepted, ssl=self._tls)
+
+    def _protocol(self) -> WiredProtocol:
+        return WiredProtocol(self._config, self._state, {}, self._loop)

@@ -44,7 +44,8 @@ class LoopThread:
         self._thread.join(CALL_TIMEOUT_S)
 
     def _run(self) -> None:
-        with asyncio.Runner() as runner:
+        # Not the policy's loop: the server reaches for sockets in a way that only this one allows.
+        with asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner:
             runner.run(self._live())
 
     async def _live(self) -> None:

@@ -11,11 +11,12 @@ from memotel.devserver.controls import Change, Faults
 from memotel.devserver.faults import Fault
 from memotel.devserver.keys import Keyring, Permission
 from memotel.devserver.limits import Quota, QuotaMode, RateLimit
-from memotel.devserver.listener import Listening, bind
+from memotel.devserver.listener import Listening
 from memotel.devserver.loop_thread import LoopThread
 from memotel.devserver.routes import Route, Service
 from memotel.devserver.serving import Serving
 from memotel.devserver.shapes import Shapes
+from memotel.devserver.sockets import bind
 from memotel.devserver.state import State, requests_of, state_of
 from memotel.devserver.store import Fate, Item, Store
 from memotel.devserver.tls import ThrowawayCa
@@ -77,7 +78,7 @@ class DevServer:
         return self
 
     def stop(self) -> None:
-        """Stop at once, whatever hangs: connections are reset. Idempotent; state is kept."""
+        """Stop at once, whatever hangs: connections are dropped. Idempotent; state is kept."""
         if self._thread is not None and self._serving is not None:
             self._thread.run(self._serving.close())
             self._thread.stop()
@@ -174,12 +175,12 @@ class DevServer:
         return self._call(lambda: requests_of(self._world, routes))
 
     def wait_until(self, claim: Callable[[], bool], timeout_s: float = 10.0) -> bool:
-        """Check a claim now and after each request; return whether it came true in time.
+        """Check a claim now, when a request comes and when it ends; return if it came true.
 
         For tests of what arrives in the background:
         ``assert server.wait_until(lambda: len(server.items("ada")) == 3)``.
         """
-        return self._world.ends.wait_until(claim, timeout_s)
+        return self._world.changes.wait_until(claim, timeout_s)
 
     def reset(self) -> None:
         """Forget items, requests, faults, quotas and limits. Keys stay as they are."""

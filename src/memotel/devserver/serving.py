@@ -50,11 +50,11 @@ class Serving:
     def reset(self) -> None:
         """Forget everything; requests in progress end without an answer."""
         self._world.reset()
-        self._listener.reset_busy()
+        self._listener.drop_busy()
         self._faults_changed()
 
     async def close(self) -> None:
-        """Stop serving at once: every connection is reset, nobody waits for an answer."""
+        """Stop serving at once: every connection is dropped, nobody waits for an answer."""
         self._cancel_timer()
         self._world.end_waits()
         await self._listener.close()

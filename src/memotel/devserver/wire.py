@@ -59,8 +59,6 @@ class Wire:
 class WiredProtocol(H11Protocol):
     """Uvicorn's HTTP protocol that hands its `Wire` to the application, in the scope's state."""
 
-    keep_alive_s = 75.0
-
     def __init__(
         self,
         config: Config,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from memotel.devserver.book import FaultBook
-from memotel.devserver.ends import Ends
+from memotel.devserver.changes import Changes
 from memotel.devserver.errors import Style
 from memotel.devserver.keys import Keyring
 from memotel.devserver.limits import Meter, Quota, RateLimit, unlimited
@@ -59,7 +59,7 @@ class World:
     rates: dict[Service, RateLimit] = field(default_factory=dict)
     quotas: dict[Service, Quota] = field(default_factory=dict)
     in_progress: Counter[tuple[Service, str]] = field(default_factory=Counter)
-    ends: Ends = field(default_factory=Ends)
+    changes: Changes = field(default_factory=Changes)
     offset_s: float = 0.0
     ended: asyncio.Event = field(default_factory=asyncio.Event)
     _meters: dict[tuple[Service, str], Meter] = field(default_factory=dict)

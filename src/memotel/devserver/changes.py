@@ -1,25 +1,25 @@
-"""Tells waiting threads that a request has ended."""
+"""Tells waiting threads that a request has come or has ended."""
 
 import threading
 import time
 from collections.abc import Callable
 
 
-class Ends:
-    """Counts the requests that have ended, and wakes whoever waits for a change. Thread-safe."""
+class Changes:
+    """Counts what happens to requests, and wakes whoever waits for it. Thread-safe."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._count = 0
 
     def tell(self) -> None:
-        """Count one end."""
+        """Count one change: a request has come, or has ended."""
         with self._changed:
             self._count += 1
             self._changed.notify_all()
 
     def wait_until(self, claim: Callable[[], bool], timeout_s: float) -> bool:
-        """Check a claim now and after each end; return whether it came true in time.
+        """Check a claim now and after each change; return whether it came true in time.
 
         The claim is checked without holding a lock, so it may ask the server's loop.
         """
