@@ -30,28 +30,36 @@ async def connected(*ports: int, left_s: float = 20, stagger_s: float = 20) -> A
 
 def test_the_next_address_is_tried_at_once_when_one_refuses() -> None:
     async def scenario() -> None:
-        async with raw_server(black_hole) as server:
-            async with connected(refused_port(), refused_port(), server.port) as port:
-                assert port == server.port
+        async with (
+            raw_server(black_hole) as server,
+            connected(refused_port(), refused_port(), server.port) as port,
+        ):
+            assert port == server.port
 
     in_loop(scenario())
 
 
 def test_the_next_address_is_tried_meanwhile_when_one_keeps_silent() -> None:
     async def scenario() -> None:
-        async with full_backlog() as silent, raw_server(black_hole) as server:
-            async with connected(silent, server.port, stagger_s=0.05) as port:
-                assert port == server.port
+        async with (
+            full_backlog() as silent,
+            raw_server(black_hole) as server,
+            connected(silent, server.port, stagger_s=0.05) as port,
+        ):
+            assert port == server.port
 
     in_loop(scenario())
 
 
 def test_only_one_of_several_connections_is_kept() -> None:
     async def scenario() -> None:
-        async with raw_server(black_hole) as first, raw_server(black_hole) as second:
-            async with connected(first.port, second.port, stagger_s=0) as port:
-                assert port in (first.port, second.port)
-                await _until_one_is_open(first, second)
+        async with (
+            raw_server(black_hole) as first,
+            raw_server(black_hole) as second,
+            connected(first.port, second.port, stagger_s=0) as port,
+        ):
+            assert port in (first.port, second.port)
+            await _until_one_is_open(first, second)
 
     in_loop(scenario())
 

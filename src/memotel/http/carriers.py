@@ -5,11 +5,13 @@ from typing import Protocol
 
 import httpx
 
-from memotel.errors import TransportError
+from memotel.errors import MemotelError, TransportError
 from memotel.http.bodies import read_whole
+from memotel.http.errors import rule_for
 from memotel.http.exchange import Exchange
 from memotel.http.messages import HttpResponse
 from memotel.http.pool import PoolTransport
+from memotel.outcomes import Phase
 
 MAX_ZOMBIES = 64
 
@@ -25,6 +27,11 @@ class Carrier(Protocol):
 
     async def aclose(self) -> None:
         """Let go of every connection."""
+        ...
+
+    @property
+    def connections(self) -> int:
+        """How many connections are held, in use or idle; 0 where nobody can say."""
         ...
 
 
@@ -45,6 +52,11 @@ class PoolCarrier:
     async def aclose(self) -> None:
         """Close every connection."""
         await self.transport.aclose()
+
+    @property
+    def connections(self) -> int:
+        """How many connections the pool holds."""
+        return self.transport.connections
 
 
 class ForeignCarrier:
@@ -74,14 +86,23 @@ class ForeignCarrier:
             )
         left_s = exchange.deadline.remaining_s()
         request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), left_s)
-        exchange.is_sent = True  # nobody can say: a foreign transport tells nothing
+        exchange.is_sent = True  # perhaps: a foreign transport tells nothing on its way
+        exchange.progress.phase = Phase.READ
         task = asyncio.ensure_future(self._work(request, exchange, max_bytes))
         await asyncio.wait({task}, timeout=max(left_s, 0))
         if task.done():
-            return task.result()
+            return self._result_of(task)
         self.zombies.add(task)
         task.add_done_callback(self._bury)
         raise httpx.ReadTimeout("the transport did not answer in time")
+
+    def _result_of(self, task: "asyncio.Task[HttpResponse]") -> HttpResponse:
+        error = task.exception()
+        if error is None:
+            return task.result()
+        if isinstance(error, MemotelError) or rule_for(error) is not None:
+            raise error
+        raise TransportError(f"{self._where}: transport= failed with {type(error).__name__}")
 
     async def _work(
         self, request: httpx.Request, exchange: Exchange, max_bytes: int
@@ -97,3 +118,8 @@ class ForeignCarrier:
 
     async def aclose(self) -> None:
         """Do nothing: the transport is the caller's."""
+
+    @property
+    def connections(self) -> int:
+        """0: only the caller's transport knows."""
+        return 0

@@ -61,6 +61,11 @@ class HttpClient:
         self._is_closed = False
         self._common = _encoded(policy.headers.items())
 
+    @property
+    def connections(self) -> int:
+        """How many connections are held now, in use or idle; 0 over a transport of the caller's."""
+        return 0 if self._carrier is None else self._carrier.connections
+
     async def send(
         self,
         request: HttpRequest,

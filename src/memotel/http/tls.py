@@ -86,12 +86,15 @@ class ContextShelf:
                 return flight
             flight = self._flights[setting] = Future()
         try:
-            threading.Thread(
-                target=self._build, args=(setting, flight), name="memotel-tls", daemon=True
-            ).start()
+            self._launch(setting, flight)
         except RuntimeError:
             self._build(setting, flight)  # the interpreter is exiting and starts no more threads
         return flight
+
+    def _launch(self, setting: TlsSetting, flight: "Future[ssl.SSLContext]") -> None:
+        threading.Thread(
+            target=self._build, args=(setting, flight), name="memotel-tls", daemon=True
+        ).start()
 
     def _build(self, setting: TlsSetting, flight: "Future[ssl.SSLContext]") -> None:
         try:
@@ -122,6 +125,10 @@ if hasattr(os, "register_at_fork"):
 def context_flight(policy: NetworkPolicy, environ: Mapping[str, str]) -> "Future[ssl.SSLContext]":
     """Return the context for a policy: the caller's own, or the process's for that setting, perhaps under way."""
     if isinstance(policy.verify, ssl.SSLContext):
+        if policy.cert:
+            raise ConfigurationError(
+                "cert cannot be given beside an SSLContext; load it into the context"
+            )
         flight: Future[ssl.SSLContext] = Future()
         flight.set_result(policy.verify)
         return flight

@@ -77,7 +77,8 @@ def status_of(answer: bytes) -> int:
     """Return the status of an HTTP answer, 0 where it is none."""
     version, _, rest = answer.partition(b" ")
     code = rest[:3]
-    return int(code) if version.startswith(b"HTTP/1.") and code.isdigit() else 0
+    is_http = version.startswith(b"HTTP/1.") and len(code) == 3 and code.isdigit()
+    return int(code) if is_http else 0
 
 
 def refusal(status: int) -> str:
