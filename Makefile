@@ -14,7 +14,8 @@ export PIP_REQUIRE_VIRTUALENV = 1
 SOURCES := $(shell find src -name '.*' -prune -o -name __pycache__ -prune -o -print) README.md LICENSE
 GENERATOR := $(shell find dashboards -name '*.py')
 WHEEL_DIR := build/wheel
-BUILD_WHEEL = rm -rf $(WHEEL_DIR) && $(BIN)/python -m hatchling -q build -t wheel -d $(WHEEL_DIR)
+BUILD_WHEEL = rm -rf $(WHEEL_DIR) && \
+	{ said=$$($(BIN)/python -m hatchling build -t wheel -d $(WHEEL_DIR) 2>&1) || { echo "$$said"; exit 1; }; }
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test check bench dashboards
