@@ -49,7 +49,7 @@ def test_words_after_a_block_without_words_leaves_nothing() -> None:
 @pytest.mark.parametrize("template", ["no place", "", 7, None])
 def test_a_template_without_a_place_is_refused_by_name(template: object) -> None:
     with pytest.raises(ConfigurationError, match="context_template must be a text that holds"):
-        ContextTemplate(template)  # type: ignore[arg-type]
+        ContextTemplate(template)  # type: ignore[arg-type] # what an untyped caller may pass
 
 
 def test_the_default_is_the_one_that_users_know() -> None:

@@ -115,7 +115,7 @@ def test_write_has_the_documented_type_that_its_metadata_names(name: str) -> Non
 
 @pytest.mark.parametrize("odd", ["fact", "", None, 5, ["semantic"]])
 def test_write_of_another_type_is_semantic_and_keeps_the_word(odd: object) -> None:
-    write = replace(WRITE, turn=replace(TURN, metadata={"type": odd}))  # type: ignore[dict-item]
+    write = replace(WRITE, turn=replace(TURN, metadata={"type": odd}))  # type: ignore[dict-item] # what an untyped caller may pass
     body = body_of(REKALL.write_request(write, None))
     assert (body["type"], body["metadata"]["type"]) == ("semantic", odd)
 
