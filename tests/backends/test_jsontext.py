@@ -64,7 +64,7 @@ def test_any_text_reads_the_same_with_and_without_orjson(body: bytes) -> None:
 
 @given(VALUES)
 def test_any_value_is_written_the_same_with_and_without_orjson(value: object) -> None:
-    assert json.loads(dumps(value)) == json.loads(dumps_plainly(value)) == plain(value)
+    assert loads(dumps(value)) == loads(dumps_plainly(value))
 
 
 @given(VALUES)
@@ -126,10 +126,12 @@ def test_hostile_body_of_two_megabytes_is_refused(body: bytes) -> None:
         (float("inf"), None),
         ("a\ud83d", "a\ufffd"),
         (2**64 - 1, 2**64 - 1),
-        (2**64, "0x10000000000000000"),
-        (-(2**63) - 1, "-0x8000000000000001"),
+        (2**64, 2.0**64),
+        (-(2**63) - 1, -(2.0**63)),
+        (2**1024, None),
+        ([10**5_000], [None]),
         ((1, 2), [1, 2]),
-        ({1: "x", None: "y"}, {"1": "x", "None": "y"}),
+        ({1: "x", None: "y"}, {"1": "x", "null": "y"}),
         (Colour.RED, "red"),
         (Word.ONE, "one"),
         (UUID(int=1), "00000000-0000-0000-0000-000000000001"),
@@ -139,7 +141,7 @@ def test_hostile_body_of_two_megabytes_is_refused(body: bytes) -> None:
     ],
 )
 def test_what_has_no_json_form_is_written_as(write, value: object, written: object) -> None:
-    assert json.loads(write({"v": value})) == {"v": written}
+    assert loads(write({"v": value})) == {"v": written}
 
 
 def test_a_value_that_holds_itself_is_cut() -> None:

@@ -8,7 +8,7 @@ import pytest
 from memotel.backends import RekallBackend
 from memotel.backends.rekall import MEMORY_TYPES
 from memotel.errors import ConfigurationError
-from memotel.http.messages import HttpRequest
+from memotel.http.messages import HttpRequest, HttpResponse
 from memotel.outcomes import Adapter, Provider, Speaker
 from memotel.values import Recall, Save, Scope, Search, Turn, Write
 
@@ -44,6 +44,8 @@ def test_rekall_says_what_it_is() -> None:
 def test_rekall_has_no_tenant() -> None:
     with pytest.raises(NotImplementedError):
         REKALL.tenant_request()
+    with pytest.raises(NotImplementedError):
+        REKALL.read_tenant(HttpResponse(200))
 
 
 def test_credential_is_a_bearer() -> None:

@@ -5,6 +5,7 @@ numbers beyond a double read as null, half a surrogate pair as U+FFFD, a byte or
 the last of two equal keys counts. Integers beyond 64 bits read as floats.
 """
 
+import codecs
 import json
 import math
 import re
@@ -60,7 +61,7 @@ def loads(body: bytes) -> Json:
 def loads_plainly(body: bytes) -> Json:
     """Read a JSON text as `loads` does, with the standard library; raises as `loads`."""
     try:
-        value: Json = _DECODER.decode(body.decode("utf-8-sig"))
+        value: Json = _DECODER.decode(body.removeprefix(codecs.BOM_UTF8).decode())
     except (ValueError, RecursionError):
         raise NotJsonError("no JSON text in UTF-8") from None
     return plain(value) if _SURROGATE.search(body) else value
@@ -81,22 +82,22 @@ def dumps(value: object) -> bytes:
 
 def dumps_plainly(value: object) -> bytes:
     """Write a value as `dumps` does, with the standard library."""
-    text = json.dumps(plain(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode()
+    try:
+        return _ENCODER.encode(value).encode()
+    except (TypeError, ValueError, RecursionError):
+        return _ENCODER.encode(plain(value)).encode()
 
 
 def plain(value: object, depth: int = MAX_DEPTH) -> Json:
-    """Return a value's JSON form.
+    """Return a value's JSON form, as it would be read back.
 
-    A number that JSON or a double does not have and what is nested deeper than `MAX_DEPTH` become
-    None, half a surrogate pair U+FFFD, an integer beyond 64 bits text, anything unknown its `str`.
+    A number that a double does not have and what is nested deeper than `MAX_DEPTH` become None, an
+    integer beyond 64 bits a float, half a surrogate pair U+FFFD, anything unknown its `str`.
     """
     if isinstance(value, str):
         return valid_text(value)
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if value is None or isinstance(value, int):
-        return _plain_int(value)
+    if value is None or isinstance(value, int | float):
+        return _plain_number(value)
     if isinstance(value, Mapping | list | tuple):
         return _plain_container(value, depth - 1) if depth else None
     return plain(value.value, depth) if isinstance(value, Enum) else valid_text(str(value))
@@ -111,9 +112,13 @@ def valid_text(text: str) -> str:
     return text
 
 
-def _plain_int(value: int | None) -> Json:
-    is_short = value is None or _LEAST_INT <= value <= _LARGEST_INT
-    return value if is_short else hex(value or 0)
+def _plain_number(value: float | None) -> Json:
+    try:
+        is_short = value is None or _LEAST_INT <= value <= _LARGEST_INT
+        number = value if is_short else float(value or 0)
+    except OverflowError:
+        return None
+    return number if number is None or math.isfinite(number) else None
 
 
 def _plain_container(value: Mapping[object, object] | Sequence[object], depth: int) -> Json:
@@ -157,3 +162,4 @@ _DECODER: Final = json.JSONDecoder(
     parse_int=_int,
     parse_constant=_nothing,
 )
+_ENCODER: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))

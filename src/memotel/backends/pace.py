@@ -1,13 +1,12 @@
 """What a service says of its rate limit, on any answer: `X-RateLimit-*`."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from memotel.http.messages import HttpResponse
 
-_WHOLE: Final = re.compile(r"\s*([0-9]{1,15})(?:\.[0-9]{1,9})?\s*")
+_MAX_DIGITS: Final = 15
 _POLICY: Final = re.compile(r"\s*([0-9]{1,15})\s*;\s*w\s*=\s*([0-9]{1,15})\s*")
 
 
@@ -31,17 +30,28 @@ class Pace:
 def read_pace(response: HttpResponse) -> Pace | None:
     """Return the rate limit that the headers tell; None where they tell none."""
     headers = response.headers
-    policy = _POLICY.match(headers.get("x-ratelimit-policy", ""))
-    limit = _whole(headers, "x-ratelimit-limit")
+    window_limit, window_s = _policy(headers.get("x-ratelimit-policy"))
+    limit = _whole(headers.get("x-ratelimit-limit"))
     pace = Pace(
-        limit=int(policy[1]) if limit is None and policy else limit,
-        remaining=_whole(headers, "x-ratelimit-remaining"),
-        reset_at_s=_whole(headers, "x-ratelimit-reset"),
-        window_s=int(policy[2]) if policy else None,
+        limit=window_limit if limit is None else limit,
+        remaining=_whole(headers.get("x-ratelimit-remaining")),
+        reset_at_s=_whole(headers.get("x-ratelimit-reset")),
+        window_s=window_s,
     )
-    return None if pace == Pace() else pace
+    return None if pace == _NOTHING else pace
 
 
-def _whole(headers: Mapping[str, str], name: str) -> int | None:
-    found = _WHOLE.fullmatch(headers.get(name, ""))
-    return int(found[1]) if found else None
+def _whole(value: str | None) -> int | None:
+    """Return a whole number, of a fraction the whole below; None for anything else."""
+    digits = (value or "").strip().partition(".")[0]
+    is_number = digits.isdecimal() and digits.isascii() and len(digits) <= _MAX_DIGITS
+    return int(digits) if is_number else None
+
+
+def _policy(value: str | None) -> tuple[int | None, int | None]:
+    """Return limit and window of the first policy in a header such as `1000;w=60`."""
+    found = _POLICY.match(value) if value else None
+    return (int(found[1]), int(found[2])) if found else (None, None)
+
+
+_NOTHING: Final = Pace()
