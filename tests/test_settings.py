@@ -83,7 +83,7 @@ def test_settings_take_the_url_from_the_environment() -> None:
         ({"api_key_file": "/no/such/key"}, "api_key_file"),
         ({"colour": "red"}, "colour"),
     ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
+    ids=repr,
 )
 def test_settings_name_the_field_that_is_wrong(given: dict[str, object], named: str) -> None:
     with pytest.raises(ConfigurationError, match=named):

@@ -3,21 +3,26 @@
 import logging
 import random
 from collections.abc import Iterable
+from weakref import WeakSet
 
 from memotel.backends import codec_for
+from memotel.calls import Call, Send
 from memotel.config import ClientSettings
 from memotel.counts import Count, Gauge, Labels
 from memotel.deadline import monotonic
+from memotel.errors import MemotelError
 from memotel.http import HttpClient
 from memotel.middleware.credentials import Credentials
 from memotel.middleware.permits import Permits
 from memotel.middleware.tenant import Tenant
-from memotel.outcomes import CircuitState, QuotaState
+from memotel.outcomes import CircuitState, Operation, QuotaState
 from memotel.policy.breaker import CircuitBreaker
 from memotel.policy.pauses import CredentialLatch, RatePause
 from memotel.policy.quota import QuotaMachine
 from memotel.policy.retry import TokenBucket
 from memotel.runtime import Runtime
+from memotel.values import Recall, Scope
+from memotel.writes.path import WritePath
 
 _log = logging.getLogger("memotel.account")
 
@@ -49,7 +54,38 @@ class Account:
         self.quota = QuotaMachine(self._quota_changed)
         self.latch = CredentialLatch(settings.writes.credentials_recheck_s)
         self.recall_rate = RatePause()
+        self.writes: WritePath | None = None
+        self.clients: WeakSet[object] = WeakSet()
         self._declare()
+
+    async def warm(self, send: Send, timeout_s: float) -> bool:
+        """Read the credential, the TLS setting and the tenant before a recall has to wait for them."""
+        call = Call(
+            Operation.RECALL,
+            Recall(Scope(), ""),
+            provider=self.provider,
+            adapter=self.settings.adapter,
+            budget_s=timeout_s,
+        )
+        try:
+            await self.credentials.headers(call)
+            await self.recall_http.warm(call.deadline, call)
+            if self.codec.needs_tenant:
+                await self.tenant.name(call, send)
+        except MemotelError:
+            return False
+        return True
+
+    def release(self) -> None:
+        """Close the connections and leave the runtime; for the last client of the account."""
+        self.runtime.accounts.pop(self.key, None)
+        self.runtime.counts.remove_source(self._gauges)
+        if self.runtime.loop.is_started:
+            self.runtime.loop.spawn(self._close_connections())
+
+    async def _close_connections(self) -> None:
+        await self.recall_http.aclose()
+        await self.write_http.aclose()
 
     def _declare(self) -> None:
         counts = self.runtime.counts

@@ -16,12 +16,13 @@ from memotel.account import Account
 from memotel.calls import Call, Handler, Identity
 from memotel.config import ClientSettings
 from memotel.counts import Count, Counts
+from memotel.deadline import monotonic
 from memotel.errors import InvalidRequestError
 from memotel.middleware.bridge import drive
 from memotel.middleware.telemetry import current_traceparent
-from memotel.outcomes import Operation, Outcome, Part, Phase, RefusalReason, Speaker
+from memotel.outcomes import Operation, Outcome, Part, RefusalReason, Speaker, WriteOutcome
 from memotel.policy.hygiene import build_context, clean, cut_prompt
-from memotel.stack import recall_stack, write_stack
+from memotel.stack import recall_stack, sender, write_stack
 from memotel.telemetry.instruments import declare_client, install
 from memotel.values import (
     FlushReport,
@@ -37,7 +38,9 @@ from memotel.values import (
     Turn,
     WriteAnswer,
 )
-from memotel.writes.path import WritePath
+from memotel.writes.drain import Gates
+from memotel.writes.drain import Send as DeliverySend
+from memotel.writes.path import WritePath, WriteStats
 
 _is_paused: ContextVar[bool] = ContextVar("memotel_paused", default=False)
 
@@ -51,6 +54,15 @@ class _Attachment:
     writes: WritePath
     handler: Handler
 
+    def release(self, client: "MemoryClient") -> bool:
+        """Let the account go where `client` was the last to use it; return whether it was."""
+        with self.runtime.lock:
+            self.account.clients.discard(client)
+            if self.account.clients:
+                return False
+            self.account.release()
+            return True
+
 
 class MemoryClient:
     """Memory of one account at one service. Thread-safe; usable from any number of threads and event loops.
@@ -63,6 +75,7 @@ class MemoryClient:
         self.provider = settings.provider
         self.adapter = settings.adapter
         self._attachment: _Attachment | None = None
+        self._is_closed = False
         install()
         declare_client(self.counts, self.provider, self.adapter)
 
@@ -132,8 +145,7 @@ class MemoryClient:
         `history` is the conversation that the caller can see, this turn last; it tells a genuine repeat from the
         same utterance seen again. Raises `OutboxFullError` only with `on_full="raise"`.
         """
-        if self.settings.switches.writes or _is_paused.get():
-            self.counts.add(Count.REFUSED, self.provider, RefusalReason.DISABLED)
+        if self._are_writes_off():
             return Receipt(ReceiptStatus.REFUSED)
         return self._attach().writes.accept(turn, self.adapter, history)
 
@@ -142,6 +154,8 @@ class MemoryClient:
 
         Returns None where it is still on its way (accepted, not lost). Raises the service's definite rejection.
         """
+        if self._are_writes_off():
+            return WriteAnswer(WriteOutcome.DROPPED)
         return await self._attach().writes.deliver(turn, self.adapter, timeout_s)
 
     def flush(self, timeout: float = 10.0) -> FlushReport:
@@ -153,16 +167,37 @@ class MemoryClient:
         return await self._attach().writes.aflush(timeout)
 
     def close(self, timeout: float = 5.0) -> None:
-        """Deliver what is pending within `timeout` seconds. Idempotent; raises nothing into a shutdown."""
-        attachment = self._attachment
-        if attachment is not None and attachment.runtime is runtime.current():
-            attachment.writes.flush(timeout)
+        """Deliver what is pending within `timeout` seconds, and release the account where nobody else uses it.
+
+        Afterwards nothing is recalled or accepted. Idempotent; raises nothing into a shutdown.
+        """
+        attachment = self._detach()
+        if attachment is None or attachment.runtime.loop.is_current():
+            return
+        attachment.writes.flush(timeout)
+        if attachment.release(self):
+            attachment.writes.close(0.0)
 
     async def aclose(self, timeout: float = 5.0) -> None:
-        """Deliver what is pending within `timeout` seconds. Idempotent."""
-        attachment = self._attachment
-        if attachment is not None and attachment.runtime is runtime.current():
-            await attachment.writes.aflush(timeout)
+        """Do as `close` does, without blocking the loop."""
+        attachment = self._detach()
+        if attachment is None:
+            return
+        await attachment.writes.aflush(timeout)
+        if attachment.release(self):
+            await attachment.writes.aclose(0.0)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
 
     def warm(self, timeout: float = 5.0) -> bool:
         """Make ready what a first recall would wait for; return whether it is, within `timeout` seconds."""
@@ -181,6 +216,17 @@ class MemoryClient:
         finally:
             _is_paused.reset(token)
 
+    def stats(self) -> WriteStats:
+        """Return the books of this account's writes and what the drain is doing."""
+        return self._attach().writes.stats()
+
+    def _detach(self) -> _Attachment | None:
+        """Close this client; return its hold on this process where it has one."""
+        attachment, self._attachment = self._attachment, None
+        self._is_closed = True
+        is_ours = attachment is not None and attachment.runtime is runtime.current()
+        return attachment if is_ours else None
+
     def _attach(self) -> _Attachment:
         attachment = self._attachment
         if attachment is None or attachment.runtime is not runtime.current():
@@ -189,14 +235,15 @@ class MemoryClient:
 
     def _build(self) -> _Attachment:
         now = runtime.current()
-        account = now.account(self.account, lambda: Account(self.settings, now))
-        identity = _identity(account, self.settings)
-        writes = now.account(
-            f"writes:{self.account}",
-            lambda: _write_path(account, identity),
-        )
+        with now.lock:
+            account = now.account(self.account, lambda: Account(self.settings, now))
+            identity = _identity(account, self.settings)
+            if account.writes is None:
+                account.writes = _write_path(account, identity)
+            account.clients.add(self)
         declare_client(now.counts, self.provider, self.adapter)
-        return _Attachment(now, account, writes, recall_stack(account, identity))
+        account.writes.declare(self.adapter)
+        return _Attachment(now, account, account.writes, recall_stack(account, identity))
 
     def _call(
         self, operation: Operation, request: Recall | Search | Save, *, is_blocking: bool
@@ -266,10 +313,28 @@ class MemoryClient:
         return cast("WriteAnswer", await self._attach().handler(call))
 
     async def _warm(self, timeout_s: float, *, is_blocking: bool) -> bool:
-        return self._attach().account.key != "" and timeout_s > 0 and is_blocking is not None
+        attachment = self._attach()
+        account = attachment.account
+        send = sender(account, _identity(account, self.settings), account.recall_http)
+        future = attachment.runtime.loop.submit(account.warm(send, timeout_s))
+        try:
+            if is_blocking:
+                return future.result(timeout_s)
+            return await asyncio.wait_for(asyncio.wrap_future(future), timeout_s)
+        except TimeoutError:
+            return False
 
     def _is_off(self) -> bool:
-        return self.settings.switches.recall or _is_paused.get()
+        return self._is_closed or self.settings.switches.recall or _is_paused.get()
+
+    def _are_writes_off(self) -> bool:
+        if self._is_closed:
+            self.counts.add(Count.REFUSED, self.provider, RefusalReason.CLOSED)
+        elif self.settings.switches.writes or _is_paused.get():
+            self.counts.add(Count.REFUSED, self.provider, RefusalReason.DISABLED)
+        else:
+            return False
+        return True
 
     def _presentable(self, text: str) -> str | None:
         """Redact, clean and cut a prompt; None where redaction forbids it."""
@@ -286,6 +351,25 @@ class MemoryClient:
         return cut.text
 
 
+def _write_path(account: Account, identity: Identity) -> WritePath:
+    settings, now = account.settings, account.runtime
+    return WritePath(
+        account.key,
+        account.provider,
+        policy=settings.writes,
+        outbox_policy=settings.outbox,
+        counts=now.counts,
+        loop=now.loop,
+        send=cast("DeliverySend", write_stack(account, identity)),
+        gates=Gates(
+            recalls_in_flight=lambda: now.recalls_in_flight.count,
+            may_send=lambda: account.circuit.wait_s(monotonic()),
+        ),
+        redact=settings.redact,
+        trace=current_traceparent,
+    )
+
+
 def _identity(account: Account, settings: ClientSettings) -> Identity:
     return Identity(
         provider=settings.provider,
@@ -300,4 +384,8 @@ def _identity(account: Account, settings: ClientSettings) -> Identity:
 
 def is_in_event_loop() -> bool:
     """Whether the caller runs on a thread whose event loop is running."""
-    return asyncio.events._get_running_loop() is not None
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

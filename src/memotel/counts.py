@@ -4,6 +4,7 @@ Recording is an increment; whoever reads takes one snapshot in which every sum a
 label names are in `memotel.telemetry.names`; label values are enum members or provider and adapter names.
 """
 
+import operator
 import threading
 from collections.abc import Callable, Iterable
 from enum import StrEnum
@@ -52,6 +53,13 @@ class Gauge(StrEnum):
     DISABLED = "disabled"  # part
 
 
+_MERGES: dict[Gauge, Callable[[float, float], float]] = {
+    Gauge.OUTBOX_OLDEST_AGE: max,
+    Gauge.RATELIMIT_REMAINING: min,
+}
+"""How values of equal labels from several accounts become one, where they are not added up."""
+
+
 class Counts:
     """Counters of one process, safe to use from any thread.
 
@@ -82,9 +90,14 @@ class Counts:
                 self._values[key] = self._values.get(key, 0) + by
 
     def add_source(self, source: GaugeSource) -> None:
-        """Have `source` asked for gauges at each snapshot; values of equal labels are added up."""
+        """Have `source` asked for gauges at each snapshot; values of equal labels are added up, or as `_MERGES` says."""
         with self._lock:
             self._sources.append(source)
+
+    def remove_source(self, source: GaugeSource) -> None:
+        """Ask `source` no more; nothing happens where it was not asked before."""
+        with self._lock:
+            self._sources = [each for each in self._sources if each != source]
 
     def snapshot(self) -> dict[Count | Gauge, dict[Labels, float]]:
         """Return every series now, as `{name: {labels: value}}`."""
@@ -97,7 +110,8 @@ class Counts:
         for source in sources:
             for gauge, labels, value in source():
                 series = result.setdefault(gauge, {})
-                series[labels] = series.get(labels, 0) + value
+                merge = _MERGES.get(gauge, operator.add)
+                series[labels] = merge(series[labels], value) if labels in series else value
         return result
 
     def total(self, name: Count | Gauge, *labels: str) -> float:

@@ -98,12 +98,22 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     return asyncio.SelectorEventLoop()
 
 
+class InFlight:
+    """How many recalls of the process are on their way. Changed on the background loop only."""
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class Runtime:
     """Everything of memotel that lives as long as the process: loop, counters, and the accounts by key."""
 
     def __init__(self) -> None:
         self.loop = BackgroundLoop()
         self.counts = Counts()
+        self.recalls_in_flight = InFlight()
         self.accounts: dict[str, Any] = {}
         self.lock = threading.RLock()
         self.pid = os.getpid()

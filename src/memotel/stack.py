@@ -50,7 +50,9 @@ def recall_stack(account: Account, identity: Identity) -> Handler:
     handle = retry(
         handle, policy=settings.retry, bucket=account.bucket, circuit=account.circuit, counts=counts
     )
-    handle = permits(handle, account.permits, settings.permits.wait_share)
+    handle = permits(
+        handle, account.permits, settings.permits.wait_share, account.runtime.recalls_in_flight
+    )
     handle = breaker(handle, account.circuit, loop)
     handle = pause(handle, account.latch, account.recall_rate)
     handle = quota(handle, account.quota, counts)

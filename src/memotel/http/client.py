@@ -105,6 +105,11 @@ class HttpClient:
             current_deadline.reset(deadline_token)
         raise failure
 
+    async def warm(self, deadline: Deadline, progress: Progress) -> None:
+        """Read the TLS and proxy setting, so that the first request need not; raises what `send` would."""
+        if self._carrier is None and not self._is_closed:
+            await self._prepare(Exchange(deadline, progress, self._policy.max_response_bytes))
+
     async def _admitted(self, exchange: Exchange) -> None:
         """Take one of the places, waiting until the deadline where none is free; the caller gives it back."""
         left_s = exchange.deadline.remaining_s()

@@ -6,6 +6,7 @@ from collections import deque
 from memotel.calls import Answer, Call, Handler
 from memotel.errors import ShedError
 from memotel.outcomes import Phase
+from memotel.runtime import InFlight
 
 
 class Permits:
@@ -39,16 +40,24 @@ class Permits:
             self.in_use -= 1
 
 
-def permits(next_handler: Handler, free: Permits, wait_share: float) -> Handler:
-    """Let a call through with a permit, or shed it after `wait_share` of what is left of its budget."""
+def permits(
+    next_handler: Handler, free: Permits, wait_share: float, in_flight: InFlight | None = None
+) -> Handler:
+    """Let a call through with a permit, or shed it after `wait_share` of what is left of its budget.
+
+    Counts it in `in_flight` meanwhile, which the drain gives way to.
+    """
+    passing = in_flight or InFlight()
 
     async def handle(call: Call) -> Answer:
         call.phase = Phase.QUEUE
         if not await free.acquire(wait_share * call.deadline.remaining_s()):
             raise ShedError(f"{free.capacity} calls are in flight already; this one was shed")
+        passing.count += 1
         try:
             return await next_handler(call)
         finally:
+            passing.count -= 1
             free.release()
 
     return handle

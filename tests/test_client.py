@@ -1,0 +1,272 @@
+"""The memory client end to end against the development server, in its plain case."""
+
+import asyncio
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from memotel import (
+    Adapter,
+    AuthenticationError,
+    InvalidRequestError,
+    MemoryClient,
+    Outcome,
+    Provider,
+    Scope,
+    Speaker,
+    Turn,
+    resolve,
+)
+from memotel.counts import Count
+from memotel.devserver import DevServer, Fault, Route
+from memotel.values import ReceiptStatus
+
+ADA, BEN = Scope("ada", "s1"), Scope("ben", "s1")
+MakeClient = Callable[..., MemoryClient]
+
+
+def told(text: str, scope: Scope = ADA, speaker: Speaker = Speaker.HUMAN) -> Turn:
+    return Turn(scope, speaker, text, source="test")
+
+
+@pytest.fixture
+def server() -> Iterator[DevServer]:
+    with DevServer() as server:
+        yield server
+
+
+@pytest.fixture(params=[Provider.MEMORYSYNC, Provider.REKALL])
+def make_client(request: pytest.FixtureRequest, server: DevServer) -> Iterator[MakeClient]:
+    made: list[MemoryClient] = []
+
+    def make(**given: object) -> MemoryClient:
+        given.setdefault("api_key", "rk_1")
+        client = MemoryClient(resolve(request.param, Adapter.DIRECT, url=server.url, **given))  # type: ignore[arg-type] # as users pass them
+        made.append(client)
+        return client
+
+    yield make
+    for client in made:
+        client.close(1.0)
+
+
+def test_client_recalls_what_was_written(make_client: MakeClient) -> None:
+    client = make_client()
+
+    receipt = client.write(told("My favourite tea is Assam, without sugar."))
+    report = client.flush(10)
+    result = client.recall(ADA, "Which tea is my favourite?")
+
+    assert receipt.status is ReceiptStatus.ACCEPTED
+    assert (report.delivered, report.pending, report.failed) == (1, 0, 0)
+    assert result.outcome is Outcome.HIT
+    assert "Assam" in result.context
+
+
+def test_client_recalls_on_any_event_loop(make_client: MakeClient) -> None:
+    client = make_client()
+    client.write(told("My favourite tea is Assam, without sugar."))
+    client.flush(10)
+
+    outcomes = [
+        asyncio.run(client.arecall(ADA, "Which tea is my favourite?")).outcome for _ in range(3)
+    ]
+
+    assert outcomes == [Outcome.HIT] * 3
+
+
+def test_client_says_empty_where_nothing_is_relevant(make_client: MakeClient) -> None:
+    result = make_client().recall(ADA, "Which tea is my favourite?")
+
+    assert (result.outcome, result.context) == (Outcome.EMPTY, "")
+
+
+def test_client_skips_a_short_prompt_without_a_request(
+    make_client: MakeClient, server: DevServer
+) -> None:
+    assert make_client().recall(ADA, "hi").outcome is Outcome.SKIPPED
+    assert server.state().requests[Route.MEMORYSYNC_RECALL] == 0
+    assert server.state().requests[Route.REKALL_SEARCH] == 0
+
+
+def test_client_search_returns_the_services_records(make_client: MakeClient) -> None:
+    client = make_client()
+    client.write(told("My favourite tea is Assam, without sugar."))
+    client.flush(10)
+
+    found = client.search(ADA, "favourite tea")
+
+    assert "Assam" in found.items[0].text
+    assert found.items[0].score is not None
+    assert 0 <= found.items[0].score <= 1
+    assert found.items[0].record
+
+
+def test_client_search_refuses_an_empty_query(make_client: MakeClient) -> None:
+    with pytest.raises(InvalidRequestError, match="query"):
+        make_client().search(ADA, "  ")
+
+
+def test_client_saves_and_answers_with_the_record(make_client: MakeClient) -> None:
+    client = make_client()
+
+    answer = client.save(ADA, "My sister Mary lives in Lisbon.", source="test")
+
+    assert answer.record["id"]
+    assert "Lisbon" in client.recall(ADA, "Where does my sister Mary live?").context
+
+
+def test_client_raises_typed_errors_from_explicit_calls(
+    make_client: MakeClient, server: DevServer
+) -> None:
+    server.revoke("rk_1")
+    client = make_client()
+
+    with pytest.raises(AuthenticationError):
+        client.search(ADA, "favourite tea")
+    assert client.recall(ADA, "Which tea is my favourite?").outcome is Outcome.REJECTED
+
+
+def test_client_reads_a_rotated_key_file_again(
+    make_client: MakeClient, server: DevServer, tmp_path: os.PathLike[str]
+) -> None:
+    path = os.path.join(tmp_path, "key")  # noqa: PTH118 # a plain path, as users pass it
+    with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 # as above
+        file.write("rk_old")
+    client = make_client(api_key=None, api_key_file=path)
+    assert client.recall(ADA, "Which tea is my favourite?").outcome is Outcome.EMPTY
+
+    server.revoke("rk_old")
+    with open(path, "w", encoding="utf-8") as file:  # noqa: PTH123 # as above
+        file.write("rk_new")
+
+    assert client.recall(ADA, "Which tea is my favourite?").outcome is Outcome.EMPTY
+
+
+def test_client_asks_a_callable_for_its_key(make_client: MakeClient, server: DevServer) -> None:
+    keys = iter(["rk_old", "rk_new"])
+
+    async def key() -> str:
+        return next(keys)
+
+    client = make_client(api_key=key)
+    assert client.recall(ADA, "Which tea is my favourite?").outcome is Outcome.EMPTY
+    server.revoke("rk_old")
+
+    assert client.recall(ADA, "Which tea is my favourite?").outcome is Outcome.EMPTY
+
+
+def test_clients_of_two_users_never_share_words(make_client: MakeClient) -> None:
+    client = make_client()
+    for scope, tea in ((ADA, "Assam"), (BEN, "Darjeeling")):
+        client.write(told(f"My favourite tea is {tea}, without sugar.", scope))
+    client.flush(10)
+
+    if client.provider is Provider.MEMORYSYNC:
+        assert "Darjeeling" not in client.recall(ADA, "Which tea is my favourite?").context
+        assert "Assam" not in client.recall(BEN, "Which tea is my favourite?").context
+    keys = [
+        make_client(api_key=key).recall(ADA, "Which tea is my favourite?").outcome
+        for key in ("rk_1", "rk_2")
+    ]
+    assert keys[0] is Outcome.HIT
+    if client.provider is Provider.REKALL:
+        assert keys[1] is Outcome.EMPTY
+
+
+def test_client_paused_does_nothing(make_client: MakeClient, server: DevServer) -> None:
+    client = make_client()
+
+    with client.paused():
+        assert client.recall(ADA, "Which tea is my favourite?").outcome is Outcome.SKIPPED
+        assert client.write(told("My favourite tea is Assam.")).status is ReceiptStatus.REFUSED
+
+    assert sum(server.state().requests.values()) == 0
+    assert client.recall(ADA, "Which tea is my favourite?").outcome is Outcome.EMPTY
+
+
+def test_client_switched_off_does_nothing_and_needs_no_key(
+    make_client: MakeClient, server: DevServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MEMOTEL_DISABLED", "all")
+    client = make_client(api_key=None)
+
+    assert client.recall(ADA, "Which tea is my favourite?").outcome is Outcome.SKIPPED
+    assert client.write(told("My favourite tea is Assam.")).status is ReceiptStatus.REFUSED
+    assert sum(server.state().requests.values()) == 0
+
+
+def test_client_redacts_what_leaves(make_client: MakeClient, server: DevServer) -> None:
+    client = make_client(redact=lambda text: text.replace("secret", "[redacted]"))
+
+    client.write(told("My favourite secret tea is Assam."))
+    client.flush(10)
+    client.recall(ADA, "Which secret tea is my favourite?")
+
+    bodies = [str(request.body) for route in Route for request in server.requests(route)]
+    assert any("[redacted]" in body for body in bodies)
+    assert not any("secret" in body for body in bodies)
+
+
+def test_client_sends_nothing_where_redaction_forbids_or_fails(
+    make_client: MakeClient, server: DevServer
+) -> None:
+    def broken(text: str) -> str:
+        raise ValueError(text)
+
+    for redact in (lambda _: None, broken):
+        client = make_client(redact=redact, account=f"label-{redact.__name__}")
+        assert client.recall(ADA, "Which tea is my favourite?").outcome is Outcome.SKIPPED
+        assert client.write(told("My favourite tea is Assam.")).status is ReceiptStatus.REFUSED
+
+    assert sum(server.state().requests.values()) == 0
+
+
+def test_client_filters_by_score_before_the_outcome_is_decided(make_client: MakeClient) -> None:
+    client = make_client(min_score=1.0, account="strict")
+    client.write(told("My favourite tea is Assam, without sugar."))
+    client.flush(10)
+
+    result = client.recall(ADA, "Which tea might one perhaps buy on holiday?")
+
+    assert (result.outcome, result.context) == (Outcome.EMPTY, "")
+
+
+def test_client_keeps_context_within_its_bound(make_client: MakeClient) -> None:
+    client = make_client(max_context_chars=60, account="small")
+    for number in range(5):
+        client.write(told(f"My favourite tea number {number} is Assam from the far hills."))
+    client.flush(10)
+    before = client.counts.total(Count.TRUNCATED)
+
+    result = client.recall(ADA, "Which tea is my favourite?")
+
+    assert 0 < len(result.context) <= 60
+    assert client.counts.total(Count.TRUNCATED) == before + 1
+
+
+def test_client_names_an_empty_recall_a_quota_once_there_is_evidence(
+    make_client: MakeClient, server: DevServer
+) -> None:
+    client = make_client()
+    if client.provider is Provider.REKALL:
+        pytest.skip("Rekall has no silent quota")
+    server.faults.set(Fault("silent_quota"))
+    assert client.recall(ADA, "Which tea is my favourite?").outcome is Outcome.EMPTY
+
+    client.write(told("My favourite tea is Assam, without sugar."))
+    client.flush(1.0)
+
+    assert client.recall(ADA, "Which tea is my favourite?").outcome is Outcome.QUOTA
+    server.faults.clear()
+
+
+def test_client_counts_agree_with_what_callers_got(make_client: MakeClient) -> None:
+    client = make_client()
+    before = client.counts.total(Count.RECALLS, client.provider, Adapter.DIRECT)
+
+    got = [client.recall(ADA, "Which tea is my favourite?").outcome for _ in range(5)]
+
+    after = client.counts.total(Count.RECALLS, client.provider, Adapter.DIRECT)
+    assert after - before == len(got)
