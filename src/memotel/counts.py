@@ -4,7 +4,6 @@ Recording is an increment; whoever reads takes one snapshot in which every sum a
 label names are in `memotel.telemetry.names`; label values are enum members or provider and adapter names.
 """
 
-import operator
 import threading
 from collections.abc import Callable, Iterable
 from enum import StrEnum
@@ -51,6 +50,10 @@ class Gauge(StrEnum):
     PERMITS_IN_USE = "permits_in_use"  # provider
     PERMITS_CAPACITY = "permits_capacity"  # provider
     DISABLED = "disabled"  # part
+
+
+def _sum(one: float, other: float) -> float:
+    return one + other
 
 
 _MERGES: dict[Gauge, Callable[[float, float], float]] = {
@@ -110,7 +113,7 @@ class Counts:
         for source in sources:
             for gauge, labels, value in source():
                 series = result.setdefault(gauge, {})
-                merge = _MERGES.get(gauge, operator.add)
+                merge = _MERGES.get(gauge, _sum)
                 series[labels] = merge(series[labels], value) if labels in series else value
         return result
 

@@ -60,7 +60,7 @@ class _Exit:
     def flush(self) -> None:
         """Deliver what can be delivered now; take writes on."""
         began = time.monotonic()
-        flushes = [(path, path.start_flush(self._left_s(path))) for path in self.paths]
+        flushes = [(path, _begin(path, self._left_s(path))) for path in self.paths]
         for path, flush in flushes:
             if flush is not None:
                 _wait(flush.done, began + self._left_s(path) - time.monotonic())
@@ -69,12 +69,19 @@ class _Exit:
     def close(self) -> None:
         """Deliver what came since, then account for the rest."""
         self.flush()
-        for path in self.paths:
+        for path in list(self.paths):
             path.close(0.0)
         self.paths.clear()
 
     def _left_s(self, path: Drainable) -> float:
         return max(0.0, path.exit_drain_s - self.spent_s)
+
+
+def _begin(path: Drainable, timeout_s: float) -> Watched | None:
+    try:
+        return path.start_flush(timeout_s)
+    except RuntimeError:
+        return None  # its loop is gone: nothing can be delivered any more
 
 
 def _wait(future: "Future[None]", timeout_s: float) -> None:

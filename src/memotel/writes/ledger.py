@@ -16,7 +16,6 @@ from memotel.outcomes import (
     Provider,
     RefusalReason,
     RetryCause,
-    Speaker,
     WriteOutcome,
 )
 from memotel.values import Write
@@ -170,21 +169,6 @@ class Ledger:
     def refused(self, reason: RefusalReason) -> None:
         """Count a write that was not accepted."""
         self._counts.add(Count.REFUSED, self._provider, reason)
-
-    def declare(self, adapter: Adapter) -> None:
-        """Make every write series of an adapter exist at zero."""
-        for speaker in Speaker:
-            self._counts.declare(Count.ACCEPTED, self._provider, adapter, speaker)
-            for outcome in WriteOutcome:
-                self._counts.declare(Count.WRITES, self._provider, adapter, speaker, outcome)
-        for kind in DedupeKind:
-            self._counts.declare(Count.DEDUPLICATED, self._provider, adapter, kind)
-        for reason in RefusalReason:
-            self._counts.declare(Count.REFUSED, self._provider, reason)
-        for name in (Count.ADOPTED, Count.RESENT, Count.HANDED_OVER):
-            self._counts.declare(name, self._provider)
-        for gauge in (Gauge.OUTBOX_PENDING, Gauge.OUTBOX_PARKED, Gauge.OUTBOX_BYTES):
-            self._counts.declare(gauge, self._provider)
 
     def totals(self) -> Totals:
         """Return the books of this instant."""

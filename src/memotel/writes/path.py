@@ -72,6 +72,7 @@ class WritePath:
         outbox: where the writes wait; None = in memory.
         clocks: the time.
         rng: a number from 0 to 1, for the jitter.
+        drains_at_exit: False where the owner closes it before the process exits.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class WritePath:
         outbox: Outbox | None = None,
         clocks: Clocks | None = None,
         rng: Callable[[], float] = random.random,
+        drains_at_exit: bool = True,
     ) -> None:
         self.account = account
         self.provider = provider
@@ -99,6 +101,7 @@ class WritePath:
         self._loop = loop
         self._trace = trace
         self._is_enabled = is_enabled
+        self._drains_at_exit = drains_at_exit
         self._clocks = clocks or Clocks()
         self._redact = lru_cache(REDACTED_MEMORY)(redact) if redact is not None else None
         self._sightings = Sightings(account)
@@ -140,10 +143,6 @@ class WritePath:
         """The most that a normal exit may be held up for these writes, in seconds."""
         return self.policy.exit_drain_s
 
-    def declare(self, adapter: Adapter) -> None:
-        """Make every series of an adapter's writes exist at zero."""
-        self._ledger.declare(adapter)
-
     def accept(self, turn: Turn, adapter: Adapter, history: History | None = None) -> Receipt:
         """Take a turn in and return at once; it is delivered in the background.
 
@@ -157,36 +156,23 @@ class WritePath:
         """
         return self._accept(turn, adapter, history, None)
 
-    def deliver(
+    async def deliver(
         self, turn: Turn, adapter: Adapter, timeout: float, history: History | None = None
     ) -> WriteAnswer | None:
         """Take a turn in and wait at most `timeout` seconds for the service's answer; None = still in the outbox.
 
-        An answer with outcome `QUOTA` says that the write is parked until the quota returns, one with outcome
-        `DROPPED` that writes are switched off or `redact` withheld the words.
+        Awaited on any event loop. An answer with outcome `QUOTA` says that the write is parked until the quota
+        returns, one with outcome `DROPPED` that it was refused: writes are off, or `redact` withheld the words.
 
         Raises:
             OutboxFullError: the outbox is full.
             MemotelError: the write ended without being kept; the service's own error where there is one.
         """
-        self._refuse_own_loop()
         future: Future[Ending] = Future()
         receipt = self._accept(turn, adapter, history, future)
         if receipt.status is not ReceiptStatus.ACCEPTED:
-            return self._answer_without_sending(receipt)
-        try:
-            return _answer(future.result(timeout))
-        except TimeoutError:
-            return None
-
-    async def adeliver(
-        self, turn: Turn, adapter: Adapter, timeout: float, history: History | None = None
-    ) -> WriteAnswer | None:
-        """Do as `deliver` does, awaited on any event loop."""
-        future: Future[Ending] = Future()
-        receipt = self._accept(turn, adapter, history, future)
-        if receipt.status is not ReceiptStatus.ACCEPTED:
-            return self._answer_without_sending(receipt)
+            was_seen = receipt.status is not ReceiptStatus.REFUSED
+            return WriteAnswer(WriteOutcome.DUPLICATE if was_seen else WriteOutcome.DROPPED)
         waiting = asyncio.wrap_future(future)
         done, _ = await asyncio.wait((waiting,), timeout=timeout)
         if not done:
@@ -305,7 +291,8 @@ class WritePath:
         expires_at = self._clocks.monotonic() + self.policy.max_age_s
         if self._ledger.accept(write, expires_at, lambda entry: self._plan(entry, future)) is None:
             return self._turn_away(write, future)
-        at_exit.register(self)
+        if self._drains_at_exit:
+            at_exit.register(self)
         self._drain.wake()
         return Receipt(ReceiptStatus.ACCEPTED, write.key)
 
@@ -402,11 +389,6 @@ class WritePath:
             raise MemotelError(
                 "a blocking call was made from memotel's own loop, which would wait for itself"
             )
-
-    @staticmethod
-    def _answer_without_sending(receipt: Receipt) -> WriteAnswer:
-        was_seen = receipt.status in (ReceiptStatus.ECHO, ReceiptStatus.REDELIVERY)
-        return WriteAnswer(WriteOutcome.DUPLICATE if was_seen else WriteOutcome.DROPPED)
 
     def _gauges(self) -> Iterable[tuple[Gauge, Labels, float]]:
         labels = (self.provider.value,)
