@@ -5,6 +5,7 @@ in the caller's thread instead of awaiting.
 """
 
 import asyncio
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -42,6 +43,7 @@ from memotel.writes.drain import Gates
 from memotel.writes.drain import Send as DeliverySend
 from memotel.writes.path import WritePath, WriteStats
 
+_log = logging.getLogger("memotel.client")
 _is_paused: ContextVar[bool] = ContextVar("memotel_paused", default=False)
 
 
@@ -242,7 +244,6 @@ class MemoryClient:
                 account.writes = _write_path(account, identity)
             account.clients.add(self)
         declare_client(now.counts, self.provider, self.adapter)
-        account.writes.declare(self.adapter)
         return _Attachment(now, account, account.writes, recall_stack(account, identity))
 
     def _call(
@@ -276,11 +277,22 @@ class MemoryClient:
         )
         try:
             found = cast("Memories", await self._attach().handler(call))
-        except Exception:  # noqa: BLE001 # a recall never raises: the settlement says what happened
-            if not call.is_settled():
-                call.settle(Outcome.INTERNAL_ERROR)
-            return RecallResult(cast("Outcome", call.future.result().outcome))
+        except Exception as error:  # noqa: BLE001 # a recall never raises: the settlement says what happened
+            return RecallResult(self._outcome_of(call, error))
         return self._shown(found, cast("Outcome", call.future.result().outcome))
+
+    def _outcome_of(self, call: Call, error: Exception) -> Outcome:
+        """Return how a failed recall ended; a fault of our own is logged, by its type alone."""
+        if call.on_settle is None:
+            self.counts.add(Count.RECALLS, self.provider, self.adapter, Outcome.INTERNAL_ERROR)
+        call.settle(Outcome.INTERNAL_ERROR, error=error)
+        outcome = cast("Outcome", call.future.result().outcome)
+        if outcome is Outcome.INTERNAL_ERROR:
+            _log.warning(
+                "recall.internal_error: %s; the reply goes on without memories",
+                type(error).__name__,
+            )
+        return outcome
 
     def _shown(self, found: Memories, outcome: Outcome) -> RecallResult:
         """Turn an answer into what the model is shown: clean and of bounded size."""

@@ -46,7 +46,7 @@ def recall_stack(account: Account, identity: Identity) -> Handler:
     handle = backend(account.codec, send)
     if account.codec.needs_tenant:
         handle = tenant(handle, account.tenant, send)
-    handle = reread(handle, account.credentials)
+    handle = reread(handle, account.credentials, account.tenant)
     handle = retry(
         handle, policy=settings.retry, bucket=account.bucket, circuit=account.circuit, counts=counts
     )
@@ -69,7 +69,7 @@ def write_stack(account: Account, identity: Identity) -> Handler:
     handle = backend(account.codec, send)
     if account.codec.needs_tenant:
         handle = tenant(handle, account.tenant, send)
-    handle = reread(handle, account.credentials)
+    handle = reread(handle, account.credentials, account.tenant)
     handle = permits(handle, account.write_permits, wait_share=1.0)
     handle = quota(handle, account.quota, counts)
     return telemetry(handle, identity, counts)

@@ -8,6 +8,7 @@ from memotel.calls import Answer, Call, Handler, Send
 from memotel.credentials import Credential
 from memotel.errors import AuthenticationError, BudgetExceededError, ConfigurationError
 from memotel.http.messages import HttpRequest, HttpResponse
+from memotel.middleware.tenant import Tenant
 from memotel.outcomes import Phase
 
 _UNAUTHORIZED = 401
@@ -91,8 +92,11 @@ def authorized(send: Send, credentials: Credentials) -> Send:
     return send_authorized
 
 
-def reread(next_handler: Handler, credentials: Credentials) -> Handler:
-    """After a 401, read the credential once more and repeat the call where it has changed."""
+def reread(next_handler: Handler, credentials: Credentials, names: Tenant) -> Handler:
+    """After a 401, read the credential once more and repeat the call where it has changed.
+
+    The tenant is looked up again too: a new key may belong to another one.
+    """
 
     async def handle(call: Call) -> Answer:
         try:
@@ -101,6 +105,7 @@ def reread(next_handler: Handler, credentials: Credentials) -> Handler:
             is_worth_it = error.status_code == _UNAUTHORIZED and credentials.can_change
             if not (is_worth_it and await credentials.refresh(call)):
                 raise
+        names.forget()
         return await next_handler(call)
 
     return handle

@@ -40,6 +40,11 @@ class Tenant:
                 return flight.result()
             # The look-up ran on an older call's budget; this call has time left for its own.
 
+    def forget(self) -> None:
+        """Look the tenant up again with the next call; a look-up under way is not joined any more."""
+        self._name = None
+        self._flight = None
+
     def _join(self, call: Call, send: Send) -> asyncio.Task[str]:
         if self._flight is None or self._flight.done():
             lookup = call.branch(call.deadline.remaining_s())
