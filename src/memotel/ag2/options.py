@@ -3,7 +3,17 @@
 import ssl
 from typing import TypedDict
 
-from memotel.config import OnFull, Redact
+from memotel.config import (
+    BreakerPolicy,
+    NetworkPolicy,
+    OnFull,
+    OutboxPolicy,
+    PermitPolicy,
+    RecallPolicy,
+    Redact,
+    RetryPolicy,
+    WritePolicy,
+)
 
 
 class Options(TypedDict, total=False):
@@ -33,3 +43,10 @@ class Options(TypedDict, total=False):
     record_session_id: bool | None
     allow_insecure_http: bool | None
     account: str | None
+    recall: RecallPolicy | None
+    breaker: BreakerPolicy | None
+    retry: RetryPolicy | None
+    permits: PermitPolicy | None
+    writes: WritePolicy | None
+    outbox_policy: OutboxPolicy | None
+    network: NetworkPolicy | None
