@@ -76,6 +76,7 @@ class RefusalReason(StrEnum):
     REDACTED = "redacted"
     DISABLED = "disabled"
     CLOSED = "closed"
+    INTERNAL_ERROR = "internal_error"
 
 
 class Speaker(StrEnum):

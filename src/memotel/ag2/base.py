@@ -196,7 +196,7 @@ class Capability:
     def _sweep(self, agent: object | None) -> None:
         only_known = agent is None and self._scopes.is_overridden
         for attached in self._attached_in_chats_of(agent):
-            with self._guard.keep_chat_alive("write"):
+            with self._guard.keep_writing():
                 self._persistence.sweep(attached, only_known=only_known)
 
     def _attached_in_chats_of(self, agent: object | None) -> list[object]:

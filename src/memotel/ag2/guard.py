@@ -6,7 +6,8 @@ from contextlib import contextmanager
 
 from memotel.client import MemoryClient
 from memotel.counts import Count
-from memotel.outcomes import Outcome
+from memotel.errors import MemotelError
+from memotel.outcomes import Outcome, RefusalReason
 
 logger = logging.getLogger("memotel.ag2")
 
@@ -19,18 +20,35 @@ class Guard:
         self._logged: set[str] = set()
 
     @contextmanager
-    def keep_chat_alive(self, place: str) -> Iterator[None]:
-        """Run a hook's work; whatever fails in it is recorded as `internal_error`, and the chat goes on."""
+    def keep_recalling(self) -> Iterator[None]:
+        """Show or withdraw memory; whatever fails is a recall that ended in `internal_error`."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 # a hook that raises would abort the chat
-            self._record(place, error)
+            client = self._client
+            labels = (client.provider, client.adapter, Outcome.INTERNAL_ERROR)
+            client.counts.add(Count.RECALLS, *labels)
+            self._log("recall", error)
 
-    def _record(self, place: str, error: Exception) -> None:
-        client = self._client
-        client.counts.add(Count.RECALLS, client.provider, client.adapter, Outcome.INTERNAL_ERROR)
-        if place not in self._logged:
-            self._logged.add(place)
-            kind = type(error).__name__
-            logger.error("memory %s failed inside memotel (%s); the chat goes on", place, kind)
-            logger.debug("memory %s failed", place, exc_info=error)
+    @contextmanager
+    def keep_writing(self) -> Iterator[None]:
+        """Hand over what was said; whatever fails is a write that was refused.
+
+        The write path counts its own refusals (`on_full="raise"`), so an error of memotel's is only logged.
+        """
+        try:
+            yield
+        except MemotelError as error:
+            self._log("write", error)
+        except Exception as error:  # noqa: BLE001 # a hook that raises would abort the chat
+            client = self._client
+            client.counts.add(Count.REFUSED, client.provider, RefusalReason.INTERNAL_ERROR)
+            self._log("write", error)
+
+    def _log(self, what: str, error: Exception) -> None:
+        if what in self._logged:
+            return
+        self._logged.add(what)
+        kind = type(error).__name__
+        logger.error("a memory %s failed (%s); the chat goes on; said once", what, kind)
+        logger.debug("a memory %s failed", what, exc_info=error)

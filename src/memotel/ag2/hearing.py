@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from memotel.ag2.framework import histories
 from memotel.ag2.messages import Message, text_of, words_of
 from memotel.ag2.speakers import (
     introduction_of,
@@ -44,9 +45,9 @@ class Hearing:
         if self._is_introduction(message):
             return None
         text = self.strip_memory(words_of(message, is_first=is_first)).strip()
-        if not text:
-            return None
         is_own = message.get("role") == "assistant"
+        if not text or (is_first and self._is_relayed(text, is_own=is_own)):
+            return None
         speaker = own_speaker(self.agent) if is_own else self._other_speaker(message)
         return Utterance(speaker, text, self._name(message, is_own=is_own), is_own)
 
@@ -54,6 +55,14 @@ class Hearing:
         if is_group_manager(self.partner):
             return member_speaker(self.partner, message.get("name"))
         return partner_speaker(self.partner)
+
+    def _is_relayed(self, text: str, *, is_own: bool) -> bool:
+        """Whether a chat opens with words that its opener was sent elsewhere: a nested chat passing a question on."""
+        opener, other = (self.agent, self.partner) if is_own else (self.partner, self.agent)
+        if is_group_manager(opener):
+            return False
+        elsewhere = [h[-1] for who, h in list(histories(opener).items()) if h and who is not other]
+        return any(m.get("role") == "user" and words_of(m) == text for m in elsewhere)
 
     def _name(self, message: Message, *, is_own: bool) -> str | None:
         speaker = self.agent if is_own else self.partner

@@ -57,10 +57,10 @@ def _hooks(
 ) -> dict[str, Hook]:
     def before_reply(agent: object, messages: Sequence[Message]) -> None:
         """AG2's first hook of a reply: it alone is given the agent and the messages as they are stored."""
-        with guard.keep_chat_alive("seam"):
+        with guard.keep_recalling():
             agents.add(agent)
             seam.arrange(agent)
-        with guard.keep_chat_alive("write"):
+        with guard.keep_writing():
             persistence.received(agent, messages or ())
 
     def last_received(content: object) -> object:
@@ -75,7 +75,7 @@ def _hooks(
         sender: object, message: object, recipient: object, silent: object = None
     ) -> object:
         del silent
-        with guard.keep_chat_alive("write"):
+        with guard.keep_writing():
             persistence.sent(sender, recipient, message)
         return message
 

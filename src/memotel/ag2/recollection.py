@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from memotel.ag2.framework import formats_content
-from memotel.ag2.messages import Message, original_of, question_index, show, text_of
+from memotel.ag2.messages import Message, original_of, question_index, show, text_of, words_of
 from memotel.ag2.scopes import Scopes
 from memotel.ag2.template import ContextTemplate
 from memotel.client import MemoryClient
@@ -90,9 +90,9 @@ class Recollections:
         index = question_index(messages)
         if index is None:
             return None
-        return Question(
-            messages, index, text_of(original_of(messages[index])), self._scopes.current()
-        )
+        original = original_of(messages[index])
+        text = words_of(original, is_first=index == 0) or text_of(original)
+        return Question(messages, index, text, self._scopes.current())
 
     def _known(self, agent: object, sender: object, question: Question) -> str | None:
         per_sender = self._latest.get(agent)

@@ -146,7 +146,7 @@ def _injectors(
         config: object = None,
     ) -> tuple[bool, None]:
         del config
-        with guard.keep_chat_alive("recall"):
+        with guard.keep_recalling():
             if messages is not None and not is_stored(recipient, messages):
                 recollections.show(recipient, sender, messages)
         return NO_REPLY
@@ -158,7 +158,7 @@ def _injectors(
         config: object = None,
     ) -> tuple[bool, None]:
         del config
-        with guard.keep_chat_alive("recall"):
+        with guard.keep_recalling():
             if messages is not None and not is_stored(recipient, messages):
                 await recollections.ashow(recipient, sender, messages)
         return NO_REPLY
@@ -177,7 +177,7 @@ def _withdrawer(guard: Guard) -> Callable[..., object]:
         config: object = None,
     ) -> tuple[bool, None]:
         del sender, config
-        with guard.keep_chat_alive("withdraw"):
+        with guard.keep_recalling():
             if messages is not None and not is_stored(recipient, messages):
                 withdraw(messages)
         return NO_REPLY
