@@ -3,23 +3,14 @@
 import math
 from collections.abc import Callable
 
-from boards import Target, board_files, load, targets
+from board_answers import unanswered
+from boards import board_files, load, targets
 from catalogue_exposition import serving_the_catalogue
 from prometheus_process import PrometheusServer
 
 from memotel.telemetry.names import COUNTERS
 
 Start = Callable[..., PrometheusServer]
-
-
-def unanswered(server: PrometheusServer, found: list[Target]) -> list[str]:
-    """Return what is wrong with the answers: "panel: expression: no series" or "... NaN"."""
-    problems = []
-    for target in found:
-        values = [sample.value for sample in server.query(target.interpolated)]
-        if not values or any(math.isnan(value) for value in values):
-            problems.append(f"{target.panel}: {target.interpolated}: {values or 'no series'}")
-    return problems
 
 
 def test_every_panel_has_series_on_a_process_that_does_everything(prometheus_server: Start) -> None:
