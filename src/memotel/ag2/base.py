@@ -18,6 +18,7 @@ from memotel.config import check
 from memotel.errors import MemotelError
 from memotel.outcomes import Speaker
 from memotel.values import FlushReport, Json, Memories, Scope, WriteAnswer
+from memotel.writes.path import WriteStats
 
 Capture = Literal["both", "received", "sent"]
 _CAPTURES = ("both", "received", "sent")
@@ -165,8 +166,8 @@ class Capability:
         """Make ready what a first recall would wait for, without blocking the loop."""
         return await self.client.awarm(timeout)
 
-    def stats(self) -> object:
-        """Return the client's figures: what was recalled, written and is pending."""
+    def stats(self) -> WriteStats:
+        """Return the books of this account's writes: what was accepted, what became of it, what is pending."""
         return self.client.stats()
 
     def __enter__(self) -> Self:
@@ -231,9 +232,8 @@ def scope_of(user_id: str, session_id: str | None) -> Scope:
 def _kept_turns(capture: str, persist_roles: Collection[str]) -> KeptTurns:
     check(capture in _CAPTURES, "capture", capture, "'both', 'received' or 'sent'")
     speakers = {Speaker.HUMAN.value: Speaker.HUMAN, Speaker.AI.value: Speaker.AI}
-    is_known = not isinstance(persist_roles, str) and all(
-        role in speakers for role in persist_roles
-    )
+    is_given = isinstance(persist_roles, Collection) and not isinstance(persist_roles, str)
+    is_known = is_given and all(role in speakers for role in persist_roles)
     check(is_known, "persist_roles", persist_roles, "a tuple of 'human' and 'ai'")
     return KeptTurns(
         received=capture != "sent",

@@ -43,7 +43,9 @@ class Hooks:
 
     def remove_from(self, agent: object) -> None:
         """Take hooks and reply functions away again; does nothing for an agent that has none of them."""
-        hook_lists = getattr(agent, "hook_lists", {})
+        hook_lists = getattr(agent, "hook_lists", None)
+        if hook_lists is None:
+            return
         for method, hook in self._by_method.items():
             if hook in hook_lists.get(method, ()):
                 hook_lists[method].remove(hook)
