@@ -52,7 +52,12 @@ def test_bridge_works_on_the_background_loop_thread(
 
 
 @pytest.mark.parametrize(
-    ("quota", "outcome"), [(QuotaState.OK, Outcome.EMPTY), (QuotaState.SILENT, Outcome.QUOTA)]
+    ("quota", "outcome"),
+    [
+        (QuotaState.OK, Outcome.EMPTY),
+        (QuotaState.LIMITED, Outcome.EMPTY),
+        (QuotaState.SILENT, Outcome.QUOTA),
+    ],
 )
 def test_bridge_names_an_empty_answer_by_what_explains_it(
     loop: BackgroundLoop, make_call: MakeCall, quota: QuotaState, outcome: Outcome

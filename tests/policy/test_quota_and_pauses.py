@@ -53,6 +53,26 @@ def test_quota_state_follows_the_last_evidence(evidence: list[QuotaEvidence]) ->
     assert machine.state(0.0) is expected[evidence[-1]]
 
 
+def test_quota_limit_on_writes_is_ended_by_a_write_not_by_a_recall() -> None:
+    machine = QuotaMachine()
+    machine.observe(QuotaEvidence.STRICT, 0.0, 30.0, is_write=True)
+
+    machine.observe(QuotaEvidence.HEALTHY, 1.0)
+    assert machine.state(1.0) is QuotaState.LIMITED
+    machine.observe(QuotaEvidence.HEALTHY, 2.0, is_write=True)
+
+    assert machine.state(2.0) is QuotaState.OK
+
+
+def test_quota_limit_on_recalls_is_ended_by_a_recall() -> None:
+    machine = QuotaMachine()
+    machine.observe(QuotaEvidence.STRICT, 0.0, 30.0)
+
+    machine.observe(QuotaEvidence.HEALTHY, 1.0)
+
+    assert machine.state(1.0) is QuotaState.OK
+
+
 def test_latch_lets_one_call_a_minute_through() -> None:
     latch = CredentialLatch(60.0)
     assert latch.lets_through(0.0)

@@ -2,17 +2,20 @@
 
 import argparse
 import asyncio
+import logging
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from autogen.io import IOStream
 from rich.console import Console, RenderableType
 from rich.live import Live
+from rich.logging import RichHandler
 
 from memotel import runtime
 from memotel.config import BreakerPolicy
-from memotel.demo.conversations import Ag2Conversation, AutoGenConversation, Tempo
+from memotel.demo.conversations import Ag2Conversation, AutoGenConversation, Silence, Tempo
 from memotel.demo.load import Load
 from memotel.demo.meter import Meter
 from memotel.demo.programme import PROGRAMME, Phase, heal
@@ -27,7 +30,7 @@ EXIT_FAILED = 1
 EXIT_USAGE = 2
 REFRESH_S = 0.2
 PROGRAMME_S = 55.0
-FAST_PROGRAMME_S = 8.0
+FAST_PROGRAMME_S = 6.0
 FAST = Tempo(
     recall_timeout_s=0.3,
     breaker=BreakerPolicy(open_s=0.5, max_open_s=1.0),
@@ -39,6 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the demo; return 0 where every turn was answered and every write is accounted for."""
     options = _parser().parse_args(argv)
     console = Console()
+    _quiet(console)
     try:
         exporter = setup(
             service_name="memotel-demo",
@@ -74,6 +78,13 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _quiet(console: Console) -> None:
+    """Have AG2 print nothing and memotel's own log lines appear above the table."""
+    IOStream.set_global_default(Silence())
+    handler = RichHandler(console=console, show_path=False, show_level=False)
+    logging.getLogger("memotel").addHandler(handler)
+
+
 def _run(console: Console, server: DevServer, options: argparse.Namespace) -> int:
     tempo = FAST if options.fast else Tempo()
     length_s = FAST_PROGRAMME_S if options.fast else PROGRAMME_S
@@ -85,6 +96,8 @@ def _run(console: Console, server: DevServer, options: argparse.Namespace) -> in
         _perform(console, server, meter, length_s)
         while options.hold:
             _perform(console, server, meter, length_s)
+    except KeyboardInterrupt:
+        console.print("Interrupted; here is how it went so far.")
     finally:
         load.stop()
         heal(server)

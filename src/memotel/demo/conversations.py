@@ -4,6 +4,8 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
+from autogen.events.base_event import BaseEvent
+from autogen.io import IOStream
 from autogen_agentchat.agents import AssistantAgent
 from autogen_core.model_context import BufferedChatCompletionContext
 
@@ -14,6 +16,20 @@ from memotel.demo.models import Ag2Model, Asked, AutoGenModel
 from rekall_autogen import RekallMemory
 
 MODEL: dict[str, Any] = {"config_list": [{"model": "demo", "model_client_cls": "Ag2Model"}]}
+
+
+class Silence(IOStream):
+    """Where AG2 prints its chats: nowhere, since the demo shows its own table."""
+
+    def print(self, *objects: Any, sep: str = " ", end: str = "\n", flush: bool = False) -> None:
+        """Print nothing."""
+
+    def send(self, message: BaseEvent) -> None:
+        """Show nothing."""
+
+    def input(self, prompt: str = "", *, password: bool = False) -> str:  # as the class asks
+        """Nobody is there to answer."""
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ async def _work(next_handler: Handler, call: Call) -> None:
 
 def _outcome(call: Call, answer: Answer) -> Outcome:
     if isinstance(answer, Memories) and answer.is_empty():
-        return Outcome.EMPTY if call.quota is QuotaState.OK else Outcome.QUOTA
+        return Outcome.QUOTA if call.quota is QuotaState.SILENT else Outcome.EMPTY
     return Outcome.HIT
 
 

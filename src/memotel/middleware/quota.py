@@ -9,6 +9,9 @@ from memotel.policy.quota import QuotaMachine
 from memotel.values import Memories, WriteAnswer
 
 
+_WRITES = frozenset({Operation.SAVE, Operation.WRITE})
+
+
 def quota(next_handler: Handler, machine: QuotaMachine, counts: Counts) -> Handler:
     """Feed the account's quota machine, and mark an empty answer that a quota explains.
 
@@ -16,20 +19,22 @@ def quota(next_handler: Handler, machine: QuotaMachine, counts: Counts) -> Handl
     """
 
     async def handle(call: Call) -> Answer:
+        is_write = call.operation in _WRITES
         try:
             answer = await next_handler(call)
         except QuotaExceededError as error:
-            machine.observe(QuotaEvidence.STRICT, monotonic(), error.retry_after_s)
+            machine.observe(
+                QuotaEvidence.STRICT, monotonic(), error.retry_after_s, is_write=is_write
+            )
             call.quota = QuotaState.LIMITED
             counts.add(Count.QUOTA_DEGRADED, call.provider, call.operation, "strict")
             raise
         evidence = _evidence(call, answer)
         if evidence is not None:
-            machine.observe(evidence, monotonic())
+            machine.observe(evidence, monotonic(), is_write=is_write)
         call.quota = machine.state(monotonic())
-        if call.quota is not QuotaState.OK and _is_degraded(answer):
-            mode = "silent" if call.quota is QuotaState.SILENT else "strict"
-            counts.add(Count.QUOTA_DEGRADED, call.provider, call.operation, mode)
+        if call.quota is QuotaState.SILENT and _is_degraded(answer):
+            counts.add(Count.QUOTA_DEGRADED, call.provider, call.operation, "silent")
         return answer
 
     return handle

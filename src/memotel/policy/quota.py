@@ -22,6 +22,7 @@ class QuotaMachine:
         self._lock = threading.Lock()
         self._state = QuotaState.OK
         self._limited_until = 0.0
+        self._is_limited_by_write = False
         self._on_change = on_change
 
     def state(self, now: float) -> QuotaState:
@@ -32,18 +33,34 @@ class QuotaMachine:
             return self._state
 
     def observe(
-        self, evidence: QuotaEvidence, now: float, retry_after_s: float | None = None
+        self,
+        evidence: QuotaEvidence,
+        now: float,
+        retry_after_s: float | None = None,
+        *,
+        is_write: bool = False,
     ) -> None:
-        """Take one piece of evidence."""
+        """Take one piece of evidence; `is_write` says that a write gave it.
+
+        A limit on writes says nothing of recalls, so a recall that works does not end it.
+        """
         with self._lock:
             before = self._state
-            if evidence is QuotaEvidence.STRICT:
-                wait_s = DEFAULT_LIMITED_S if retry_after_s is None else retry_after_s
-                self._limited_until = now + wait_s
-                self._state = QuotaState.LIMITED
-            else:
-                is_healthy = evidence is QuotaEvidence.HEALTHY
-                self._state = QuotaState.OK if is_healthy else QuotaState.SILENT
+            self._take(evidence, now, retry_after_s, is_write=is_write)
             after = self._state
         if after is not before:
             self._on_change(before, after)
+
+    def _take(
+        self, evidence: QuotaEvidence, now: float, retry_after_s: float | None, *, is_write: bool
+    ) -> None:
+        if evidence is QuotaEvidence.STRICT:
+            self._limited_until = now + (
+                DEFAULT_LIMITED_S if retry_after_s is None else retry_after_s
+            )
+            self._is_limited_by_write = is_write
+            self._state = QuotaState.LIMITED
+        elif evidence is QuotaEvidence.SILENT:
+            self._state = QuotaState.SILENT
+        elif is_write or self._state is not QuotaState.LIMITED or not self._is_limited_by_write:
+            self._state = QuotaState.OK
