@@ -70,7 +70,7 @@ class FaultBook:
 
     def whole_server(self, now: float) -> FaultKind | None:
         """Return the kind, silent or refuse, that holds for the whole server; else None."""
-        kinds = [f.kind for f in self.in_force(now) if f.kind in WHOLE_SERVER]
+        kinds = [FaultKind(f.kind) for f in self.in_force(now) if f.kind in WHOLE_SERVER]
         return kinds[-1] if kinds else None
 
     def next_end(self, now: float) -> float | None:

@@ -4,7 +4,7 @@ import dataclasses
 import json
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Final, TypeVar
+from typing import Final, Literal, TypeVar
 
 from memotel.devserver.routes import Route, Service, routes_named
 
@@ -25,6 +25,23 @@ class FaultKind(StrEnum):
     SILENT_QUOTA = "silent_quota"
     STRICT_QUOTA = "strict_quota"
     RATE_LIMIT = "rate_limit"
+
+
+KindName = Literal[
+    "delay",
+    "drip",
+    "hang",
+    "silent",
+    "refuse",
+    "reset",
+    "reset_body",
+    "status",
+    "malformed",
+    "huge",
+    "silent_quota",
+    "strict_quota",
+    "rate_limit",
+]
 
 
 class RetryAfter(StrEnum):
@@ -69,7 +86,7 @@ class Fault:
         ValueError: an unknown kind or target, or a value out of its range; the message names it.
     """
 
-    kind: FaultKind
+    kind: FaultKind | KindName
     on: str = "*"
     _: dataclasses.KW_ONLY
     delay_s: float = 1.0
@@ -80,7 +97,7 @@ class Fault:
     clean: bool = False
     status: int = 500
     retry_after_s: float | None = None
-    retry_after_as: RetryAfter = RetryAfter.SECONDS
+    retry_after_as: RetryAfter | Literal["seconds", "date", "body"] = RetryAfter.SECONDS
     body: str = '{"memories": ['
     size_bytes: int = 2 * 1024 * 1024 + 1
     first_attempt: bool = False

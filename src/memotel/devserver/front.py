@@ -58,6 +58,7 @@ class Front:
         in_progress = world.in_progress
         account = (route.service, account_in(route.service, seen.headers))
         in_progress[account] += 1
+        exchange.scope["state"]["in_progress"] = in_progress[account]
         try:
             faults = world.faults.strike(route, fingerprint(seen), seen.at)
             await strike(exchange, faults, self._random)

@@ -42,7 +42,7 @@ def gated(world: World, route: Route, identify: Identify, handle: Handle) -> End
             meter = world.meter(route.service, caller.account.fingerprint)
             allowance = meter.take(route, world.now())
             _check_rate(allowance)
-            _check_crowd(meter, world.in_progress[route.service, caller.account.fingerprint])
+            _check_crowd(meter, request.state.in_progress)
             is_over = _spend(meter, route) or bool(getattr(request.state, "silent_quota", False))
             response = handle(world, replace(caller, is_over_quota=is_over), request, body)
         except ApiError as error:
@@ -60,6 +60,7 @@ def _check_rate(allowance: Allowance | None) -> None:
 
 
 def _check_crowd(meter: Meter, in_progress: int) -> None:
+    """Refuse a request that came while too many of its key were in progress."""
     if meter.is_crowded(in_progress):
         message = "Too many requests at the same time."
         raise ApiError(429, Code.RATE_LIMITED, message, retry_after_s=1.0)

@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from memotel.devserver.errors import ApiError, Code, error_of_status, over_quota
 from memotel.devserver.exchange import Answer, Exchange, of_response
-from memotel.devserver.faults import Fault, FaultKind
+from memotel.devserver.faults import Fault, FaultKind, RetryAfter
 
 CHUNK_BYTES: Final = 64 * 1024
 _PASSING: Final = frozenset({FaultKind.DELAY, FaultKind.SILENT_QUOTA})
@@ -30,7 +30,7 @@ async def strike(exchange: Exchange, faults: Iterable[Fault], random: Random) ->
         if fault.kind not in _PASSING:
             if fault.stored:
                 await exchange.answer()
-            await _ENDS[fault.kind](exchange, fault)
+            await _ENDS[FaultKind(fault.kind)](exchange, fault)
             return
     await exchange.respond(await exchange.answer())
 
@@ -91,7 +91,8 @@ def _raw(answer: Answer, request_id: str) -> bytes:
 
 
 async def _status(exchange: Exchange, fault: Fault) -> None:
-    error = error_of_status(fault.status, fault.retry_after_s, fault.retry_after_as)
+    told_as = RetryAfter(fault.retry_after_as)
+    error = error_of_status(fault.status, fault.retry_after_s, told_as)
     await exchange.respond(exchange.error(error))
 
 
@@ -119,7 +120,8 @@ async def _strict_quota(exchange: Exchange, fault: Fault) -> None:
 
 async def _rate_limit(exchange: Exchange, fault: Fault) -> None:
     after_s = 1.0 if fault.retry_after_s is None else fault.retry_after_s
-    error = ApiError(429, Code.RATE_LIMITED, "Rate limit exceeded.", after_s, fault.retry_after_as)
+    told_as = RetryAfter(fault.retry_after_as)
+    error = ApiError(429, Code.RATE_LIMITED, "Rate limit exceeded.", after_s, told_as)
     await exchange.respond(exchange.error(error))
 
 
