@@ -38,7 +38,7 @@ class Asked:
 
 @dataclass
 class RecordingClient:
-    """Answers every recall with `context`, keeps every turn with the history it came with."""
+    """Answers every recall with `context`, keeps every turn with the history up to it."""
 
     context: str = "likes oolong tea"
     error: Exception | None = None
@@ -65,11 +65,14 @@ class RecordingClient:
         outcome = Outcome.HIT if self.context else Outcome.EMPTY
         return RecallResult(outcome, (), self.context)
 
-    def write(self, turn: Turn, *, history: Sequence[tuple[Speaker, str]] | None = None) -> Receipt:
+    def write(
+        self, turn: Turn, *, history: Sequence[tuple[Speaker, str]] = (), at: int = -1
+    ) -> Receipt:
         if self.error is not None:
             raise self.error
+        assert history[at] == (turn.speaker, turn.text)
         self.turns.append(turn)
-        self.histories.append(list(history or ()))
+        self.histories.append(list(history[: at + 1]))
         return Receipt(ReceiptStatus.ACCEPTED)
 
     def search(self, scope: Scope, query: str, **options: Any) -> Memories:

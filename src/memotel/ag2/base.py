@@ -232,7 +232,8 @@ def scope_of(user_id: str, session_id: str | None) -> Scope:
 def _kept_turns(capture: str, persist_roles: Collection[str]) -> KeptTurns:
     check(capture in _CAPTURES, "capture", capture, "'both', 'received' or 'sent'")
     speakers = {Speaker.HUMAN.value: Speaker.HUMAN, Speaker.AI.value: Speaker.AI}
-    is_given = isinstance(persist_roles, Collection) and not isinstance(persist_roles, str)
+    given: object = persist_roles
+    is_given = isinstance(given, Collection) and not isinstance(given, str)
     is_known = is_given and all(role in speakers for role in persist_roles)
     check(is_known, "persist_roles", persist_roles, "a tuple of 'human' and 'ai'")
     return KeptTurns(

@@ -11,7 +11,7 @@ from memotel.ag2.messages import Message
 from memotel.ag2.scopes import Scopes
 from memotel.ag2.speakers import is_group_manager
 from memotel.ag2.template import ContextTemplate
-from memotel.ag2.transcript import History, News, Transcripts
+from memotel.ag2.transcript import News, Transcripts
 from memotel.client import MemoryClient
 from memotel.outcomes import Speaker
 from memotel.values import Scope, Turn
@@ -73,7 +73,8 @@ class Persistence:
             utterance = hearing.hear(_as_own(message), is_first=not messages)
             if utterance is not None:
                 history = [*conversation.heard, (utterance.speaker, utterance.text)]
-                self._write(agent, utterance, history, "sent")
+                news = News(utterance, history, len(history) - 1, is_answered=False)
+                self._keep(agent, news, "sent")
 
     def sweep(self, agent: object, *, only_known: bool) -> None:
         """Keep what no hook saw: the last message of each conversation.
@@ -108,7 +109,7 @@ class Persistence:
         scope = self._scopes.current()
         is_same = conversation.scope in (None, scope)
         for news in found:
-            if is_same or (is_replying and news.is_last):
+            if is_same or (is_replying and news.is_answered):
                 self._keep(agent, news, "received")
         conversation.scope = scope
 
@@ -118,21 +119,10 @@ class Persistence:
         history = [(found.speaker, found.text) for found in heard]
         known = self._transcripts.direct_calls(agent).advance(self._scopes.current(), history)
         for index in range(known, len(heard)):
-            news = News(heard[index], history[: index + 1], is_last=index == len(heard) - 1)
-            self._keep(agent, news, "received")
+            self._keep(agent, News(heard[index], history, index, is_answered=True), "received")
 
     def _keep(self, agent: object, news: News, hook: str, scope: Scope | None = None) -> None:
-        self._write(agent, news.utterance, news.history, hook, scope=scope)
-
-    def _write(
-        self,
-        agent: object,
-        utterance: Utterance,
-        history: History,
-        hook: str,
-        *,
-        scope: Scope | None = None,
-    ) -> None:
+        utterance = news.utterance
         if not self._kept.keeps(utterance):
             return
         turn = Turn(
@@ -144,7 +134,7 @@ class Persistence:
             said_at=datetime.now(UTC).isoformat(),
             source=self._source,
         )
-        self._client.write(turn, history=history)
+        self._client.write(turn, history=news.history, at=news.at)
 
     def _hearing(self, agent: object, partner: object | None) -> Hearing:
         return Hearing(agent, partner, self._template.words_after)

@@ -21,13 +21,15 @@ class News:
 
     Attributes:
         utterance: who said what.
-        history: (speaker, words) of the conversation so far, this utterance last.
-        is_last: whether it is the last message of the conversation.
+        history: (speaker, words) of all that was said by now.
+        at: which line of `history` it is.
+        is_answered: whether a reply is being made to it: it is the last message of the conversation.
     """
 
     utterance: Utterance
     history: History
-    is_last: bool
+    at: int
+    is_answered: bool
 
 
 @dataclass(slots=True)
@@ -48,7 +50,7 @@ class Conversation:
 
     def advance(self, messages: Sequence[Message], hearing: Hearing) -> list[News]:
         """Take in what is new in `messages`, oldest first, leaving out own messages that were seen being sent."""
-        news: list[News] = []
+        found: list[tuple[Utterance, int, bool]] = []
         end = len(messages)
         for index in range(self._resume(messages), end):
             message = messages[index]
@@ -58,10 +60,11 @@ class Conversation:
                 continue
             self.heard.append((utterance.speaker, utterance.text))
             if not was_seen:
-                news.append(News(utterance, self.heard[:], is_last=index == end - 1))
+                found.append((utterance, len(self.heard) - 1, index == end - 1))
         self._count = end
         self._last = messages[end - 1] if end else None
-        return news
+        history = self.heard[:] if found else []
+        return [News(utterance, history, at, is_last) for utterance, at, is_last in found]
 
     def _was_seen(self, message: Message) -> bool:
         if message.get("role") not in ("assistant", "tool", "function") or self.sent == 0:
