@@ -141,15 +141,22 @@ class MemoryClient:
         """Add one text and wait for the service's answer; raises `MemotelError`."""
         return await self._save(Save(scope, text, source, metadata or {}), is_blocking=False)
 
-    def write(self, turn: Turn, *, history: Sequence[tuple[Speaker, str]] | None = None) -> Receipt:
+    def write(
+        self,
+        turn: Turn,
+        *,
+        history: Sequence[tuple[Speaker, str]] | None = None,
+        at: int | None = None,
+    ) -> Receipt:
         """Hand over a turn for delivery in the background; never waits for the network.
 
-        `history` is the conversation that the caller can see, this turn last; it tells a genuine repeat from the
-        same utterance seen again. Raises `OutboxFullError` only with `on_full="raise"`.
+        `history` is the conversation that the caller can see; it tells a genuine repeat from the same utterance seen
+        again. The turn is its last line; or, where it is all that was said by now, the line `at`. Raises
+        `OutboxFullError` only with `on_full="raise"`.
         """
         if self._are_writes_off():
             return Receipt(ReceiptStatus.REFUSED)
-        return self._attach().writes.accept(turn, self.adapter, history)
+        return self._attach().writes.accept(turn, self.adapter, history, at=at)
 
     async def adeliver(self, turn: Turn, timeout_s: float = 5.0) -> WriteAnswer | None:
         """Hand over a turn and wait at most `timeout_s` for its end.
