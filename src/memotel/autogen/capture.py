@@ -27,22 +27,33 @@ _numbers = count(1)
 class Writer(Protocol):
     """What hears of turns: a `MemoryClient`."""
 
-    def write(self, turn: Turn, *, history: Sequence[tuple[Speaker, str]] | None = None) -> Receipt:
-        """Accept a turn; never waits for the network."""
+    def write(
+        self,
+        turn: Turn,
+        *,
+        history: Sequence[tuple[Speaker, str]] | None = None,
+        at: int | None = None,
+    ) -> Receipt:
+        """Accept a turn, the line `at` of the history; never waits for the network."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Voice:
-    """Words and whose they are."""
+    """Words, whose they are, and when they were heard (ISO 8601)."""
 
     speaker: Speaker
     name: str
     text: str
+    said_at: str
 
 
 class Tee:
-    """One memory's ear on one context. A fault in here never reaches the chat."""
+    """One memory's ear on one context. A fault in here never reaches the chat.
+
+    What came in for the turn that is about to be answered is held until `release`: it is written after the recall, which
+    would else find the question in memory as soon as it is asked.
+    """
 
     def __init__(self, writer: Writer, options: Options) -> None:
         self._writer = writer
@@ -50,6 +61,7 @@ class Tee:
         self._wanted = WANTED[options.capture]
         self._observer = f"{options.name}:{next(_numbers)}"
         self._history: list[tuple[Speaker, str]] = []
+        self._held: list[Voice] = []
         self._own_names: list[str] = []
         self._is_reply_due = False
 
@@ -69,39 +81,55 @@ class Tee:
         for message in messages[fresh:]:
             self.heard(message)
 
+    def heard(self, message: LLMMessage) -> None:
+        """Note what was said: an incoming message is held, the agent's own is written with what is held."""
+        if message.type == "AssistantMessage":
+            self._learn_name(message.source)
+        voice = self._voice(message)
+        if voice is None or not self._wanted or self._is_foreign(message):
+            return
+        self._held.append(voice)
+        if message.type == "AssistantMessage":
+            self.release()
+
+    def release(self) -> None:
+        """Write what is held; whatever goes wrong is logged and passed over."""
+        held, self._held = self._held, []
+        start = len(self._history)
+        self._history += [(voice.speaker, voice.text) for voice in held]
+        for at, voice in enumerate(held, start):
+            if voice.speaker in self._wanted:
+                self._write(voice, at)
+
     def expect_reply(self) -> None:
         """Take note that the next assistant's message is the agent's own: it is about to answer."""
         self._is_reply_due = True
 
-    def heard(self, message: LLMMessage) -> None:
-        """Write what was said, if it is wanted."""
-        try:
-            self._hear(message)
-        except Exception as error:  # noqa: BLE001 # memory must not break the chat that it listens to
-            _log.warning("a message was not written to memory: %s", type(error).__name__)
-
     def replaced(self, messages: Sequence[LLMMessage]) -> None:
         """Take these messages as the conversation so far; none of them is written."""
+        self.release()
         voices = [voice for message in messages if (voice := self._voice(message))]
         self._history = [(voice.speaker, voice.text) for voice in voices]
 
-    def _hear(self, message: LLMMessage) -> None:
-        self._learn_name(message)
-        if not self._wanted:
-            return
-        voice = self._voice(message)
-        if voice is None or self._is_foreign(message):
-            return
-        self._history.append((voice.speaker, voice.text))
-        if voice.speaker in self._wanted:
-            self._writer.write(self._turn(voice), history=tuple(self._history))
+    def _write(self, voice: Voice, at: int) -> None:
+        turn = Turn(
+            scope=self._options.scope,
+            speaker=voice.speaker,
+            text=voice.text,
+            speaker_name=voice.name,
+            observer=self._observer,
+            said_at=voice.said_at,
+            source=SOURCE,
+        )
+        try:
+            self._writer.write(turn, history=tuple(self._history), at=at)
+        except Exception as error:  # noqa: BLE001 # memory must not break the chat that it listens to
+            _log.warning("a message was not written to memory: %s", type(error).__name__)
 
-    def _learn_name(self, message: LLMMessage) -> None:
-        if message.type != "AssistantMessage" or not self._is_reply_due:
-            return
+    def _learn_name(self, source: str) -> None:
+        if self._is_reply_due and source not in self._own_names:
+            self._own_names.append(source)
         self._is_reply_due = False
-        if message.source not in self._own_names:
-            self._own_names.append(message.source)
 
     def _is_foreign(self, message: LLMMessage) -> bool:
         """Whether an assistant's message is not the agent's own: a hand-off brings the other agent's thoughts."""
@@ -114,18 +142,8 @@ class Tee:
         if message.type != "UserMessage" and message.type != "AssistantMessage":
             return None
         is_person = message.type == "UserMessage" and message.source in self._options.user_names
-        return Voice(Speaker.HUMAN if is_person else Speaker.AI, message.source, text)
-
-    def _turn(self, voice: Voice) -> Turn:
-        return Turn(
-            scope=self._options.scope,
-            speaker=voice.speaker,
-            text=voice.text,
-            speaker_name=voice.name,
-            observer=self._observer,
-            said_at=datetime.now(UTC).isoformat(),
-            source=SOURCE,
-        )
+        speaker = Speaker.HUMAN if is_person else Speaker.AI
+        return Voice(speaker, message.source, text, datetime.now(UTC).isoformat())
 
 
 WANTED = {

@@ -101,21 +101,27 @@ class AgentMemory(Memory, Component[MemoryConfig]):
 
         What does not get through within `write_timeout` stays in the outbox and is delivered later. Raises
         `MemotelError` where the service refuses the item, or it has no textual form (`memotel.autogen.content`).
-        `metadata` goes along (`type`, `importance`, ...) and is never changed; `message_id` in it makes two adds of one
-        item converge. A token that is cancelled meanwhile raises `CancelledError`; the item may be kept all the same.
+        `metadata` goes along (`type`, `importance`, ...) and is never changed. Each call is an item of its own, unless
+        metadata["message_id"] says that two are the same. A token that is cancelled meanwhile raises `CancelledError`;
+        the item may be kept all the same.
         """
-        await self.deliver(content, cancellation_token)
+        message_id = (content.metadata or {}).get("message_id") or uuid.uuid4().hex
+        await self.deliver(content, str(message_id), cancellation_token)
 
     async def deliver(
-        self, content: MemoryContent, cancellation_token: CancellationToken | None = None
+        self,
+        content: MemoryContent,
+        message_id: str,
+        cancellation_token: CancellationToken | None = None,
     ) -> WriteAnswer | None:
         """Do what `add` does, and return the service's answer; None where the item waits in the outbox."""
         metadata = metadata_of(content)
+        speaker = metadata.get("speaker")
         turn = Turn(
             scope=self._options.scope,
-            speaker=_speaker(metadata.pop("speaker", None), self.added_as),
+            speaker=next((known for known in Speaker if known == speaker), self.added_as),
             text=to_text(content),
-            message_id=str(metadata.get("message_id") or uuid.uuid4().hex),
+            message_id=message_id,
             observer=self.name,
             source=SOURCE,
             metadata=metadata,
@@ -171,9 +177,12 @@ class AgentMemory(Memory, Component[MemoryConfig]):
         await surface.show(self, None)
         messages = await surface.messages()
         tee = self._joined(surface, messages)
-        result = await self._client.arecall(
-            self._options.scope, query_of(messages), agent=tee.own_name
-        )
+        try:
+            result = await self._client.arecall(
+                self._options.scope, query_of(messages), agent=tee.own_name
+            )
+        finally:
+            tee.release()
         tee.expect_reply()
         if not result.context:
             return []
@@ -199,7 +208,3 @@ class AgentMemory(Memory, Component[MemoryConfig]):
     @classmethod
     def _from_config(cls, config: MemoryConfig) -> Self:
         return cls(**arguments_of(config))
-
-
-def _speaker(value: object, default: Speaker) -> Speaker:
-    return next((speaker for speaker in Speaker if speaker == value), default)

@@ -16,6 +16,7 @@ from memotel.autogen.compat import (
 )
 from memotel.autogen.memory import AgentMemory
 from memotel.errors import ConfigurationError, MemotelError
+from memotel.outcomes import WriteOutcome
 
 if TYPE_CHECKING or HAS_AUTOGEN:
     from autogen_core.tools import FunctionTool
@@ -113,10 +114,23 @@ async def save_for_model(memory: AgentMemory, text: str, token: CancellationToke
     if not text.strip():
         return "The text was empty; nothing was saved."
     try:
-        answer = await memory.deliver(_plain(text), token)
+        answer = await memory.deliver(_plain(text), "save_memory", token)
     except MemotelError as error:
         return f"Not saved: the memory service refused or could not take it ({error.outcome})."
-    return "Saved." if answer is not None else "Accepted; it will be saved as soon as possible."
+    return _SAVED[answer.outcome] if answer is not None else ACCEPTED
+
+
+ACCEPTED = "Accepted; it will be saved as soon as possible."
+_NOT_KEPT = "Not saved."
+_SAVED = {
+    WriteOutcome.STORED: "Saved.",
+    WriteOutcome.DUPLICATE: "Saved; it was known already.",
+    WriteOutcome.IGNORED: "Not saved: the memory service found nothing in it to keep.",
+    WriteOutcome.QUOTA: "Accepted; it will be saved when the memory plan has room again.",
+    WriteOutcome.REJECTED: _NOT_KEPT,
+    WriteOutcome.EXPIRED: _NOT_KEPT,
+    WriteOutcome.DROPPED: "Not saved: saving is switched off, or this text may not be kept.",
+}
 
 
 def _plain(text: str) -> MemoryContent:

@@ -4,6 +4,7 @@ Nothing is stored in the context, so its saved state holds no block and a buffer
 context reads of itself (to save its state, to summarise) is shown without blocks too.
 """
 
+import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -13,6 +14,7 @@ from memotel.autogen.compat import ChatCompletionContext, LLMMessage
 from memotel.autogen.messages import Block, laid_over
 
 VIEWED = ("get_messages", "add_message", "clear", "save_state", "load_state")
+_log = logging.getLogger("memotel.autogen")
 _is_bare: ContextVar[bool] = ContextVar("memotel_autogen_bare", default=False)
 
 
@@ -81,8 +83,7 @@ class ContextView:
         """Add a message to the context, and tell the listeners."""
         with _bare():
             await self._inner["add_message"](message)
-        for listener in list(self._listeners.values()):
-            listener.heard(message)
+        self._tell(lambda listener: listener.heard(message))
 
     async def clear(self) -> None:
         """Clear the context; the blocks belonged to what is gone."""
@@ -104,8 +105,14 @@ class ContextView:
 
     def _forget(self, messages: list[LLMMessage]) -> None:
         self._blocks.clear()
+        self._tell(lambda listener: listener.replaced(messages))
+
+    def _tell(self, say: Callable[[Listener], None]) -> None:
         for listener in list(self._listeners.values()):
-            listener.replaced(messages)
+            try:
+                say(listener)
+            except Exception as error:  # noqa: BLE001 # who listens must not break the chat
+                _log.warning("a message was not noted: %s", type(error).__name__)
 
 
 @contextmanager
