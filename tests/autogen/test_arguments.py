@@ -6,7 +6,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from memotel.autogen import MemorySyncMemory, RekallMemory
-from memotel.autogen.arguments import Arguments
+from memotel.autogen.arguments import Arguments, session_of_process
 from memotel.errors import ConfigurationError
 from memotel.settings import SETTINGS
 
@@ -78,3 +78,10 @@ def test_disabled_memory_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_setting_of_the_table_is_an_argument() -> None:
     missing = {setting.name for setting in SETTINGS} - set(get_type_hints(Arguments))
     assert not missing
+
+
+def test_memories_without_a_session_share_one_in_their_process() -> None:
+    one, other = RekallMemory(URL, "rk_1"), MemorySyncMemory("ada", "k")
+    assert one._options.scope.session_id == other._options.scope.session_id != ""
+    assert RekallMemory(URL, "rk_1", session_id="s1")._options.scope.session_id == "s1"
+    assert session_of_process(1) != session_of_process(2)

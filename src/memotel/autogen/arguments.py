@@ -1,9 +1,12 @@
 """What a memory is constructed with: every setting by name, and the adapter's own options, checked."""
 
+import os
 import re
+import uuid
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from pathlib import Path
 from ssl import SSLContext
 from typing import Literal, TypedDict
@@ -102,7 +105,8 @@ class Options:
     """What the adapter itself needs to know.
 
     Attributes:
-        scope: whose memory it is.
+        user_id: whose memory it is; empty where the service knows from the credential.
+        session_id: the conversation that turns belong to; empty: one session a process.
         name: how the memory is called in its block; tells several memories of one agent apart.
         placement: where the block is shown: a system message at the head, or in the last user's message.
         capture: whose words are written without being added.
@@ -110,7 +114,8 @@ class Options:
         emit_event: whether recalled items are returned to AutoGen, which puts them into results and streams.
     """
 
-    scope: Scope
+    user_id: str
+    session_id: str
     name: str
     placement: Placement = "system"
     capture: Capture = Capture.NONE
@@ -124,6 +129,17 @@ class Options:
         check(is_place, "placement", self.placement, "'system' or 'user'")
         check(isinstance(self.emit_event, bool), "emit_event", self.emit_event, "True or False")
 
+    @property
+    def scope(self) -> Scope:
+        """Whose memory it is, now: memories without a session of their own share one in each process."""
+        return Scope(self.user_id, self.session_id or session_of_process(os.getpid()))
+
+
+@cache
+def session_of_process(pid: int) -> str:
+    """Return the session of those who name none; the same words said in another process are another session's."""
+    return f"{pid:x}-{uuid.uuid4().hex}"
+
 
 _OPTIONS = frozenset(
     {"user_id", "session_id", "name", "placement", "capture", "user_names", "emit_event"}
@@ -136,7 +152,8 @@ def read_options(given: Arguments, default_name: str) -> Options:
     names = given.get("user_names")
     check(not isinstance(names, str), "user_names", names, "a collection of names")
     return Options(
-        scope=Scope(given.get("user_id", ""), given.get("session_id", "")),
+        user_id=given.get("user_id", ""),
+        session_id=given.get("session_id", ""),
         name=given.get("name") or default_name,
         placement=given.get("placement", "system"),
         capture=_capture(given.get("capture", "none")),

@@ -20,7 +20,7 @@ class RekallMemory(AgentMemory):
         access_token: `rat_...` token in place of a key, or a callable that is asked again when it has expired.
         headers: headers in place of a key (the development server takes `x-user-id`), or beside one.
         user_id: whose memory, where one key serves many people; Rekall derives the user from the key otherwise.
-        session_id: the conversation that captured turns belong to.
+        session_id: the conversation that turns belong to; without one, all of a process share a fresh one.
         top_k: most items of a recall or query; `limit` is the same.
         limit: see `top_k`.
         recall_timeout: seconds that `update_context` may take, whatever the service does.
@@ -89,7 +89,7 @@ class MemorySyncMemory(AgentMemory):
         base_url: address of the service; MEMORYSYNC_BASE_URL, else https://api.memorysync.io.
         project_id: `proj_...`, where the key serves several projects.
         headers: further headers of every request.
-        session_id: the conversation that captured turns belong to.
+        session_id: the conversation that turns belong to; without one, all of a process share a fresh one.
         top_k: most items of a recall or query; `limit` is the same.
         limit: see `top_k`.
         recall_timeout: seconds that `update_context` may take, whatever the service does.
