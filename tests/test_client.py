@@ -5,6 +5,9 @@ import os
 from collections.abc import Callable, Iterator
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from memotel import (
     Adapter,
@@ -20,6 +23,7 @@ from memotel import (
 )
 from memotel.counts import Count
 from memotel.devserver import DevServer, Fault, Route
+from memotel.telemetry.instruments import install
 from memotel.values import ReceiptStatus
 
 ADA, BEN = Scope("ada", "s1"), Scope("ben", "s1")
@@ -270,3 +274,23 @@ def test_client_counts_agree_with_what_callers_got(make_client: MakeClient) -> N
 
     after = client.counts.total(Count.RECALLS, client.provider, Adapter.DIRECT)
     assert after - before == len(got)
+
+
+def test_client_marks_what_it_cut_on_the_span(make_client: MakeClient) -> None:
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    install().use_tracers(provider)
+    try:
+        client = make_client(max_prompt_chars=30, max_context_chars=60, account="cut")
+        for number in range(5):
+            client.write(told(f"My favourite tea number {number} is Assam from the far hills."))
+        client.flush(10)
+        client.recall(ADA, "Which tea is my favourite, of all that I have ever tasted?")
+    finally:
+        install().use_tracers(None)
+        provider.shutdown()
+
+    [span] = [s for s in exporter.get_finished_spans() if s.name == "search_memory"]
+    assert span.attributes is not None
+    assert span.attributes["memotel.truncated"] == ("prompt", "context")

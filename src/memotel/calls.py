@@ -18,6 +18,7 @@ from memotel.outcomes import (
     CircuitState,
     Operation,
     Outcome,
+    Part,
     Phase,
     Provider,
     QuotaState,
@@ -47,7 +48,7 @@ class Call:
     """One operation from its first line to its settlement.
 
     Made in the caller's context. Attributes that the work fills in while it runs: `attempts`, `phase`, `circuit`,
-    `quota`, `tenant`. `trace` belongs to the telemetry middlewares and is opaque to everything else.
+    `quota`, `tenant`, `cuts`. `trace` belongs to the telemetry middlewares and is opaque to everything else.
     """
 
     __slots__ = (
@@ -57,6 +58,7 @@ class Call:
         "attempts",
         "budget_s",
         "circuit",
+        "cuts",
         "deadline",
         "future",
         "is_blocking",
@@ -99,6 +101,7 @@ class Call:
         self.quota = QuotaState.OK
         self.retry_cause: str | None = None
         self.tenant: str | None = None
+        self.cuts: tuple[Part, ...] = ()
         self.trace: object | None = None
         self.on_settle: Callable[[Call, Settlement], None] | None = None
         self.future: Future[Settlement] = Future()

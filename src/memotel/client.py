@@ -9,21 +9,18 @@ import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Self, cast
 
 from memotel import runtime
-from memotel.account import Account
-from memotel.calls import Call, Handler, Identity
+from memotel.attachment import Attachment, attach
+from memotel.calls import Call
 from memotel.config import ClientSettings
 from memotel.counts import Count, Counts
-from memotel.deadline import monotonic
 from memotel.errors import InvalidRequestError
 from memotel.middleware.bridge import drive
-from memotel.middleware.telemetry import current_traceparent
 from memotel.outcomes import Operation, Outcome, Part, RefusalReason, Speaker, WriteOutcome
-from memotel.policy.hygiene import build_context, clean, cut_prompt
-from memotel.stack import recall_stack, sender, write_stack
+from memotel.policy.hygiene import Cut, clean, cut_prompt, redacted
 from memotel.telemetry.instruments import declare_client, install
 from memotel.values import (
     FlushReport,
@@ -39,31 +36,10 @@ from memotel.values import (
     Turn,
     WriteAnswer,
 )
-from memotel.writes.drain import Gates
-from memotel.writes.drain import Send as DeliverySend
-from memotel.writes.path import WritePath, WriteStats
+from memotel.writes.path import WriteStats
 
 _log = logging.getLogger("memotel.client")
 _is_paused: ContextVar[bool] = ContextVar("memotel_paused", default=False)
-
-
-@dataclass(frozen=True, slots=True)
-class _Attachment:
-    """A client's hold on the runtime of one process; a fork makes it stale."""
-
-    runtime: runtime.Runtime
-    account: Account
-    writes: WritePath
-    handler: Handler
-
-    def release(self, client: "MemoryClient") -> bool:
-        """Let the account go where `client` was the last to use it; return whether it was."""
-        with self.runtime.lock:
-            self.account.clients.discard(client)
-            if self.account.clients:
-                return False
-            self.account.release()
-            return True
 
 
 class MemoryClient:
@@ -76,7 +52,7 @@ class MemoryClient:
         self.settings = settings
         self.provider = settings.provider
         self.adapter = settings.adapter
-        self._attachment: _Attachment | None = None
+        self._attachment: Attachment | None = None
         self._is_closed = False
         install()
         declare_client(self.counts, self.provider, self.adapter)
@@ -229,29 +205,18 @@ class MemoryClient:
         """Return the books of this account's writes and what the drain is doing."""
         return self._attach().writes.stats()
 
-    def _detach(self) -> _Attachment | None:
+    def _detach(self) -> Attachment | None:
         """Close this client; return its hold on this process where it has one."""
         attachment, self._attachment = self._attachment, None
         self._is_closed = True
         is_ours = attachment is not None and attachment.runtime is runtime.current()
         return attachment if is_ours else None
 
-    def _attach(self) -> _Attachment:
+    def _attach(self) -> Attachment:
         attachment = self._attachment
         if attachment is None or attachment.runtime is not runtime.current():
-            attachment = self._attachment = self._build()
+            attachment = self._attachment = attach(self, self.settings)
         return attachment
-
-    def _build(self) -> _Attachment:
-        now = runtime.current()
-        with now.lock:
-            account = now.account(self.account, lambda: Account(self.settings, now))
-            identity = _identity(account, self.settings)
-            if account.writes is None:
-                account.writes = _write_path(account, identity)
-            account.clients.add(self)
-        declare_client(now.counts, self.provider, self.adapter)
-        return _Attachment(now, account, account.writes, recall_stack(account, identity))
 
     def _call(
         self, operation: Operation, request: Recall | Search | Save, *, is_blocking: bool
@@ -275,13 +240,15 @@ class MemoryClient:
         self, scope: Scope, prompt: str, agent: str | None, *, is_blocking: bool
     ) -> RecallResult:
         policy = self.settings.recall
-        text = None if self._is_off() else self._presentable(prompt)
-        if text is None or len(text) < policy.min_prompt_chars:
+        shown = None if self._is_off() else self._presentable(prompt)
+        if shown is None or len(shown.text) < policy.min_prompt_chars:
             self.counts.add(Count.RECALLS, self.provider, self.adapter, Outcome.SKIPPED)
             return RecallResult(Outcome.SKIPPED)
-        call = self._call(
-            Operation.RECALL, Recall(scope, text, policy.top_k, agent), is_blocking=is_blocking
-        )
+        request = Recall(scope, shown.text, policy.top_k, agent)
+        call = self._call(Operation.RECALL, request, is_blocking=is_blocking)
+        if shown.is_cut:
+            call.cuts = (Part.PROMPT,)
+            self.counts.add(Count.TRUNCATED, self.provider, Part.PROMPT)
         try:
             found = cast("Memories", await self._attach().handler(call))
         except Exception as error:  # noqa: BLE001 # a recall never raises: the settlement says what happened
@@ -302,40 +269,31 @@ class MemoryClient:
         return outcome
 
     def _shown(self, found: Memories, outcome: Outcome) -> RecallResult:
-        """Turn an answer into what the model is shown: clean and of bounded size."""
-        policy = self.settings.recall
-        context = build_context(found, policy.max_context_chars)
-        if context.is_cut:
-            self.counts.add(Count.TRUNCATED, self.provider, Part.CONTEXT)
-        if context.text:
-            size = len(context.text.encode("utf-8", "replace"))
+        if found.context:
+            size = len(found.context.encode("utf-8", "replace"))
             self.counts.add(Count.CONTEXT_BYTES, self.provider, self.adapter, by=size)
-        return RecallResult(outcome, found.items, context.text, found.request_id)
+        return RecallResult(outcome, found.items, found.context, found.request_id)
 
     async def _search(
         self, scope: Scope, query: str, limit: int | None, *, agent: str | None, is_blocking: bool
     ) -> Memories:
-        text = self._presentable(query)
-        if not text:
+        asked = self._presentable(query)
+        if asked is None or not asked.text:
             raise InvalidRequestError("query must be a text that is not empty", status_code=0)
-        request = Search(scope, text, limit or self.settings.recall.top_k, agent)
+        request = Search(scope, asked.text, limit or self.settings.recall.top_k, agent)
         call = self._call(Operation.SEARCH, request, is_blocking=is_blocking)
         return cast("Memories", await self._attach().handler(call))
 
     async def _save(self, request: Save, *, is_blocking: bool) -> WriteAnswer:
-        redact = self.settings.redact
-        text = redact(request.text) if redact else request.text
-        if not text or not text.strip():
+        text = redacted(request.text, self.settings.redact)
+        if text is None or not text.strip():
             raise InvalidRequestError("text must not be empty (after redaction)", status_code=0)
-        request = Save(request.scope, text, request.source, request.metadata)
-        call = self._call(Operation.SAVE, request, is_blocking=is_blocking)
+        call = self._call(Operation.SAVE, replace(request, text=text), is_blocking=is_blocking)
         return cast("WriteAnswer", await self._attach().handler(call))
 
     async def _warm(self, timeout_s: float, *, is_blocking: bool) -> bool:
         attachment = self._attach()
-        account = attachment.account
-        send = sender(account, _identity(account, self.settings), account.recall_http)
-        future = attachment.runtime.loop.submit(account.warm(send, timeout_s))
+        future = attachment.runtime.loop.submit(attachment.warm(timeout_s))
         try:
             if is_blocking:
                 return future.result(timeout_s)
@@ -355,50 +313,13 @@ class MemoryClient:
             return False
         return True
 
-    def _presentable(self, text: str) -> str | None:
-        """Redact, clean and cut a prompt; None where redaction forbids it."""
-        redact = self.settings.redact
-        try:
-            redacted = redact(text) if redact else text
-        except Exception:  # noqa: BLE001 # a broken redaction must not let the text out
-            return None
-        if redacted is None:
-            return None
-        cut = cut_prompt(clean(redacted).strip(), self.settings.recall.max_prompt_chars)
-        if cut.is_cut:
-            self.counts.add(Count.TRUNCATED, self.provider, Part.PROMPT)
-        return cut.text
-
-
-def _write_path(account: Account, identity: Identity) -> WritePath:
-    settings, now = account.settings, account.runtime
-    return WritePath(
-        account.key,
-        account.provider,
-        policy=settings.writes,
-        outbox_policy=settings.outbox,
-        counts=now.counts,
-        loop=now.loop,
-        send=cast("DeliverySend", write_stack(account, identity)),
-        gates=Gates(
-            recalls_in_flight=lambda: now.recalls_in_flight.count,
-            may_send=lambda: account.circuit.wait_s(monotonic()),
-        ),
-        redact=settings.redact,
-        trace=current_traceparent,
-    )
-
-
-def _identity(account: Account, settings: ClientSettings) -> Identity:
-    return Identity(
-        provider=settings.provider,
-        address=account.recall_http.address,
-        port=account.recall_http.port,
-        store_id=settings.project_id,
-        write_operation=account.codec.write_operation,
-        record_session_id=settings.record_session_id,
-        base_url=settings.base_url,
-    )
+    def _presentable(self, text: str) -> Cut | None:
+        """Redact, clean and cut a prompt; None where redaction withholds it."""
+        policy = self.settings.recall
+        allowed = redacted(text, self.settings.redact)
+        return (
+            None if allowed is None else cut_prompt(clean(allowed).strip(), policy.max_prompt_chars)
+        )
 
 
 def is_in_event_loop() -> bool:

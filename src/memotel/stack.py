@@ -3,7 +3,7 @@
     recall, search, save                      write delivery
       telemetry    span, metrics, outcome       telemetry    span linked to the turn's
       bridge       to the background loop       quota        evidence
-      relevance    min_score                    permits      their own, few
+      context      what the model is shown      permits      their own, few
       quota        is this emptiness a quota?   reread       a key that changed
       pause        key rejected, rate limited   tenant
       breaker      an outage costs little       backend      wire format
@@ -28,11 +28,11 @@ from memotel.middleware.attempts import attempts
 from memotel.middleware.backend import backend
 from memotel.middleware.breaker import breaker
 from memotel.middleware.bridge import bridge
+from memotel.middleware.context import context
 from memotel.middleware.credentials import authorized, reread
 from memotel.middleware.pause import pause
 from memotel.middleware.permits import permits
 from memotel.middleware.quota import quota
-from memotel.middleware.relevance import relevance
 from memotel.middleware.retry import retry
 from memotel.middleware.telemetry import telemetry
 from memotel.middleware.tenant import tenant
@@ -56,7 +56,7 @@ def recall_stack(account: Account, identity: Identity) -> Handler:
     handle = breaker(handle, account.circuit, loop)
     handle = pause(handle, account.latch, account.recall_rate)
     handle = quota(handle, account.quota, counts)
-    handle = relevance(handle, settings.recall.min_score)
+    handle = context(handle, settings.recall, counts)
     handle = bridge(handle, loop)
     return telemetry(handle, identity, counts)
 

@@ -8,7 +8,6 @@ from memotel.outcomes import Operation, QuotaEvidence, QuotaState
 from memotel.policy.quota import QuotaMachine
 from memotel.values import Memories, WriteAnswer
 
-
 _WRITES = frozenset({Operation.SAVE, Operation.WRITE})
 
 

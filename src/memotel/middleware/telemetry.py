@@ -24,7 +24,7 @@ from memotel.values import Memories, Write
 
 __all__ = ["current_traceparent", "telemetry"]
 
-Value = str | int | float
+Value = str | int | float | tuple[str, ...]
 
 _TERMINAL = frozenset(map(str, WriteOutcome))
 _ERROR_BY_OUTCOME: dict[str, str] = {
@@ -149,6 +149,8 @@ class _Stage:
             names.MEMOTEL_CIRCUIT_STATE: str(call.circuit),
             names.MEMOTEL_QUOTA_STATE: str(call.quota),
         }
+        if call.cuts:
+            attributes[names.MEMOTEL_TRUNCATED] = tuple(map(str, call.cuts))
         answer = settlement.answer
         if isinstance(answer, Memories):
             attributes[names.GEN_AI_MEMORY_RECORD_COUNT] = len(answer.items)

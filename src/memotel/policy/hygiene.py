@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, replace
 
+from memotel.config import Redact
 from memotel.values import Memories
 
 _CONTROL = re.compile(
@@ -23,6 +24,17 @@ def clean(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def redacted(text: str, redact: Redact | None) -> str | None:
+    """Return `text` as the user's `redact` leaves it; None where it withholds the text or fails."""
+    if redact is None:
+        return text
+    try:
+        result = redact(text)
+    except Exception:  # noqa: BLE001 # words that could not be redacted must not leave
+        return None
+    return result if isinstance(result, str) else None
 
 
 def cut_prompt(text: str, max_chars: int) -> Cut:

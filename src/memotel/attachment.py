@@ -1,0 +1,86 @@
+"""A client's hold on the runtime of one process: its account, its stacks and its write path; a fork makes it stale."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from memotel import runtime
+from memotel.account import Account
+from memotel.calls import Handler, Identity
+from memotel.config import ClientSettings
+from memotel.deadline import monotonic
+from memotel.middleware.telemetry import current_traceparent
+from memotel.stack import recall_stack, sender, write_stack
+from memotel.telemetry.instruments import declare_client
+from memotel.writes.drain import Gates
+from memotel.writes.drain import Send as DeliverySend
+from memotel.writes.path import WritePath
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A client's hold on the runtime of one process; a fork makes it stale."""
+
+    runtime: runtime.Runtime
+    account: Account
+    writes: WritePath
+    handler: Handler
+
+    def release(self, client: object) -> bool:
+        """Let the account go where `client` was the last to use it; return whether it was."""
+        with self.runtime.lock:
+            self.account.clients.discard(client)
+            if self.account.clients:
+                return False
+            self.account.release()
+            return True
+
+    async def warm(self, timeout_s: float) -> bool:
+        """Make ready what a first recall would wait for; runs on the background loop."""
+        identity = identity_of(self.account, self.account.settings)
+        send = sender(self.account, identity, self.account.recall_http)
+        return await self.account.warm(send, timeout_s)
+
+
+def attach(client: object, settings: ClientSettings) -> Attachment:
+    """Join `client` to its account in this process, made here where nobody else uses it yet."""
+    now = runtime.current()
+    with now.lock:
+        account = now.account(settings.account, lambda: Account(settings, now))
+        identity = identity_of(account, settings)
+        if account.writes is None:
+            account.writes = _write_path(account, identity)
+        account.clients.add(client)
+    declare_client(now.counts, settings.provider, settings.adapter)
+    return Attachment(now, account, account.writes, recall_stack(account, identity))
+
+
+def _write_path(account: Account, identity: Identity) -> WritePath:
+    settings, now = account.settings, account.runtime
+    return WritePath(
+        account.key,
+        account.provider,
+        policy=settings.writes,
+        outbox_policy=settings.outbox,
+        counts=now.counts,
+        loop=now.loop,
+        send=cast("DeliverySend", write_stack(account, identity)),
+        gates=Gates(
+            recalls_in_flight=lambda: now.recalls_in_flight.count,
+            may_send=lambda: account.circuit.wait_s(monotonic()),
+        ),
+        redact=settings.redact,
+        trace=current_traceparent,
+    )
+
+
+def identity_of(account: Account, settings: ClientSettings) -> Identity:
+    """Return what telemetry says of the service behind a client."""
+    return Identity(
+        provider=settings.provider,
+        address=account.recall_http.address,
+        port=account.recall_http.port,
+        store_id=settings.project_id,
+        write_operation=account.codec.write_operation,
+        record_session_id=settings.record_session_id,
+        base_url=settings.base_url,
+    )
