@@ -23,7 +23,6 @@ from memotel.counts import Count, Gauge
 from memotel.telemetry import names
 
 _RECALLS = counter(Count.RECALLS)
-_WRITES = counter(Count.WRITES)
 
 PROCESSES = Row(
     "Which process?",

@@ -25,9 +25,6 @@ from grafana_foundation_sdk.models import units
 
 from memotel.counts import Count, Gauge
 
-_RECALLS = counter(Count.RECALLS)
-_WRITES = counter(Count.WRITES)
-
 
 def _worst(name: Gauge, states: Mapping[str, str]) -> str:
     """Return, by provider, the place in `states` (mildest first) of the worst that any account is in."""
@@ -120,7 +117,7 @@ PROTECTION = Row(
                     "at 100 % further recalls are shed: replies are made without memory.",
                     "raise `max_recalls_in_flight`, or find out why recalls take so long.",
                 ),
-                Look(units.PercentUnit, ((None, GOOD), (slo.OUTBOX_NEARLY_FULL, BAD)), maximum=1),
+                Look(units.PercentUnit, ((None, GOOD), (slo.NEARLY_FULL, BAD)), maximum=1),
                 Query(
                     ratio(
                         total(gauge(Gauge.PERMITS_IN_USE), *PER_OUTBOX),

@@ -26,7 +26,6 @@ from memotel.outcomes import Outcome
 from memotel.telemetry import names
 
 _RECALLS = counter(Count.RECALLS)
-_WRITES = counter(Count.WRITES)
 
 RECALLS = Row(
     "What do recalls bring, and how fast?",

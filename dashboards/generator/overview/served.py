@@ -28,6 +28,10 @@ from memotel.telemetry import names
 _RECALLS = counter(Count.RECALLS)
 _WRITES = counter(Count.WRITES)
 
+_ANSWERED = slo.percent(slo.RECALLS_ANSWERED)
+_FAST = slo.percent(slo.RECALLS_FAST)
+_KEPT = slo.percent(slo.WRITES_KEPT)
+
 
 def _objective(least: float) -> Look:
     steps = ((None, BAD), (2 * least - 1, WARN), (least, GOOD))
@@ -44,8 +48,8 @@ SERVED = Row(
             stat_panel(
                 Text(
                     "Recalls answered",
-                    "Share of recalls that the service answered, with memories or truly without. Objective 99 %.",
-                    "below 99 %: some replies are made without the memory they asked for.",
+                    f"Share of recalls that the service answered, with memories or truly without. Objective {_ANSWERED}.",
+                    f"below {_ANSWERED}: some replies are made without the memory they asked for.",
                     "see which outcome grows in *Recalls by outcome*.",
                 ),
                 _objective(slo.RECALLS_ANSWERED),
@@ -62,8 +66,8 @@ SERVED = Row(
             stat_panel(
                 Text(
                     "Answered within 300 ms",
-                    "Share of answered recalls that took at most 300 ms. Objective 99 %.",
-                    "below 99 %: people wait noticeably longer for their replies.",
+                    f"Share of answered recalls that took at most 300 ms. Objective {_FAST}.",
+                    f"below {_FAST}: people wait noticeably longer for their replies.",
                     "look at p99 in *Recall latency*, then at *Timeouts by phase* for where the time goes.",
                 ),
                 _objective(slo.RECALLS_FAST),
@@ -83,8 +87,8 @@ SERVED = Row(
             stat_panel(
                 Text(
                     "Writes kept",
-                    "Share of finished writes that the service has, or found nothing worth keeping in. Objective 99.9 %.",
-                    "below 99.9 %: turns are being lost.",
+                    f"Share of finished writes that the service has, or found nothing worth keeping in. Objective {_KEPT}.",
+                    f"below {_KEPT}: turns are being lost.",
                     "see which outcome grows in *Writes by outcome*.",
                 ),
                 _objective(slo.WRITES_KEPT),
@@ -157,7 +161,7 @@ SERVED = Row(
                     "look for MEMOTEL_DISABLED in the environment of the process.",
                 ),
                 Look(units.Short, ((None, GOOD), (1, WARN))),
-                Query(total(gauge(Gauge.DISABLED), how="sum")),
+                Query(total(gauge(Gauge.DISABLED))),
                 no_value="no processes",
             ),
             width=3,

@@ -22,7 +22,6 @@ from grafana_foundation_sdk.models import units
 
 from memotel.counts import Count, Gauge
 
-_RECALLS = counter(Count.RECALLS)
 _WRITES = counter(Count.WRITES)
 
 WRITES = Row(
@@ -52,7 +51,7 @@ WRITES = Row(
                     "rising without end: the service takes fewer writes than agents make.",
                     "see *Circuit* and *Quota*; at 100 % new writes are dropped or refused.",
                 ),
-                Look(units.PercentUnit, ((None, GOOD), (slo.OUTBOX_NEARLY_FULL, BAD)), maximum=1),
+                Look(units.PercentUnit, ((None, GOOD), (slo.NEARLY_FULL, BAD)), maximum=1),
                 Query(
                     ratio(
                         total(gauge(Gauge.OUTBOX_PENDING), *PER_OUTBOX),
