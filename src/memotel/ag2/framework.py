@@ -54,9 +54,16 @@ def is_stored(agent: object, messages: list[Message]) -> bool:
 
 
 def partner_of(agent: object, messages: Sequence[Message]) -> object | None:
-    """Return whom the agent talks with in this history, or None for a list of the caller's own."""
-    for partner, history in list(histories(agent).items()):
+    """Return whom the agent talks with in these messages, or None where they are a caller's own.
+
+    A part of a stored history (a reply that is made again) counts as that history.
+    """
+    stored = list(histories(agent).items())
+    for partner, history in stored:
         if history is messages:
+            return partner
+    for partner, history in stored:
+        if messages and any(message is messages[-1] for message in history):
             return partner
     return None
 

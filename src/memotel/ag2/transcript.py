@@ -23,13 +23,13 @@ class News:
         utterance: who said what.
         history: (speaker, words) of all that was said by now.
         at: which line of `history` it is.
-        is_answered: whether a reply is being made to it: it is the last message of the conversation.
+        is_current: whether it surely belongs to what goes on here and now: it is the last message.
     """
 
     utterance: Utterance
     history: History
     at: int
-    is_answered: bool
+    is_current: bool
 
 
 @dataclass(slots=True)
