@@ -1,8 +1,8 @@
 """Where a visible history stands in a conversation that was seen before. Pure.
 
-A hook sees a history: lines of (speaker, text), the turn last. It may be whole or trimmed from the front, and two hooks
-may see the same conversation through windows of different width. A run is one conversation as it has grown so far;
-`Run.place` says how many of a history's lines are new to it, or that the history goes back to an earlier point of it.
+A hook sees a history: lines of (speaker, text). It may be whole or trimmed from the front, and two hooks may see the same
+conversation through windows of different width. A run is one conversation as it has grown so far; `Run.place` says how
+many of a history's lines are new to it, or that the history goes back to an earlier point of it.
 """
 
 import unicodedata
@@ -14,7 +14,7 @@ from memotel.outcomes import Speaker
 Line = tuple[Speaker, str]
 History = Sequence[Line]
 
-REMEMBERED_LINES = 8
+REMEMBERED_LINES = 6
 """How many lines at the beginning and at the end of a run are kept, as hashes, to recognise it by."""
 
 
@@ -25,25 +25,48 @@ def nfc(text: str) -> str:
 
 def line_hash(line: Line) -> int:
     """Return what a line is recognised by, in this process."""
-    return hash((line[0], nfc(line[1])))
+    return hash(line) if line[1].isascii() else hash((line[0], nfc(line[1])))
 
 
 def times_said(history: History, line: Line) -> int:
     """Return how often a line stands in a history."""
-    text = line[1]
-    if text.isascii():
+    if line[1].isascii():
         return history.count(line)
+    text = nfc(line[1])
     return sum(1 for speaker, said in history if speaker is line[0] and nfc(said) == text)
 
 
 @dataclass(frozen=True, slots=True)
+class View:
+    """What an observer shows: the lines that it can see, and whether that is all there is.
+
+    Attributes:
+        observer: who sees them.
+        lines: the visible lines, oldest first.
+        at: which of them the turn is.
+        is_complete: whether nothing that was said by now stands after `lines`. An observer that catches up line by line
+            shows a lone first line in the middle of a conversation; one that is complete shows one only at its start.
+    """
+
+    observer: str
+    lines: History
+    at: int
+    is_complete: bool
+
+    @property
+    def is_lone(self) -> bool:
+        """Whether one line is all that is seen."""
+        return len(self.lines) == 1
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
-    """How a history fits a run.
+    """How a view fits a run.
 
     Attributes:
         overlap: how many remembered lines agree: the strength of the fit.
         new_lines: how many lines at the end are new to the run.
-        is_whole: whether the history begins where the run began.
+        is_whole: whether the view begins where the run began.
         is_sure: whether it carries on exactly where the run, or this observer's window on it, ended.
         is_return: whether it goes back to an earlier point: resumed, regenerated or edited.
     """
@@ -56,7 +79,7 @@ class Place:
 
 
 @dataclass(slots=True)
-class View:
+class Seen:
     """What one observer has seen of a run: up to which line, and whether through a window."""
 
     length: int
@@ -71,69 +94,77 @@ class Run:
     length: int = 0
     head: tuple[int, ...] = ()
     tail: tuple[int, ...] = ()
-    views: dict[str, View] = field(default_factory=dict)
+    seen: dict[str, Seen] = field(default_factory=dict)
 
-    def place(self, history: History, observer: str) -> Place | None:
-        """Return how `history`, as `observer` sees it, fits this run; None where it is another conversation."""
-        onward = self._onward(history, observer)
-        if len(history) < 2 or (onward is not None and onward.is_sure):
+    def place(self, view: View) -> Place | None:
+        """Return how a view fits this run; None where it is of another conversation."""
+        onward = self._onward(view)
+        if onward is not None and onward.is_sure:
             return onward
-        back = self._back(history)
+        back = self._back(view)
         if onward is None or (back is not None and back.overlap > onward.overlap):
             return back
         return onward
 
-    def grow(self, history: History, observer: str, place: Place) -> None:
-        """Take in what `history` adds, as `observer` sees it."""
-        self.length = len(history) if place.is_whole else self.length + place.new_lines
+    def grow(self, view: View, place: Place) -> None:
+        """Take in what a view adds."""
+        lines = view.lines
+        if place.is_return and self._is_behind(view):
+            self.seen[view.observer] = Seen(len(lines))
+            return
+        self.length = len(lines) if place.is_whole else self.length + place.new_lines
         if place.is_return:
-            self.tail = ()
-        fresh = history[-REMEMBERED_LINES:] if place.is_return else history[-place.new_lines :]
-        if place.new_lines or place.is_return:
+            self.tail = tuple(map(line_hash, lines[-REMEMBERED_LINES:]))
+        elif place.new_lines:
+            fresh = lines[-min(place.new_lines, REMEMBERED_LINES) :]
             self.tail = (*self.tail, *map(line_hash, fresh))[-REMEMBERED_LINES:]
         if len(self.head) < REMEMBERED_LINES and place.is_whole:
-            self.head = tuple(map(line_hash, history[:REMEMBERED_LINES]))
-        self.views[observer] = View(self.length, is_trimmed=len(history) < self.length)
+            self.head = tuple(map(line_hash, lines[:REMEMBERED_LINES]))
+        self.seen[view.observer] = Seen(self.length, is_trimmed=len(lines) < self.length)
 
-    def _onward(self, history: History, observer: str) -> Place | None:
-        """Find the end of this run in `history`, with all that both remember before it."""
-        if self._is_new_opening(history, observer):
+    def _onward(self, view: View) -> Place | None:
+        """Find the end of this run in the view, with all that both remember before it."""
+        if view.is_lone and not self._may_end_with_lone(view):
             return None
-        last = self.tail[-1]
-        for end in range(len(history), 0, -1):
-            if line_hash(history[end - 1]) == last and (overlap := self._agreement(history, end)):
+        lines, last = view.lines, self.tail[-1]
+        for end in range(len(lines), 0, -1):
+            if line_hash(lines[end - 1]) == last and (overlap := self._agreement(lines, end)):
                 return Place(
                     overlap,
-                    new_lines=len(history) - end,
+                    new_lines=len(lines) - end,
                     is_whole=end >= self.length,
-                    is_sure=end == self.length or self._is_window(observer),
+                    is_sure=end == self.length or self._is_window(view),
                 )
         return None
 
-    def _is_window(self, observer: str) -> bool:
-        view = self.views.get(observer)
-        return view is not None and view.is_trimmed
-
-    def _agreement(self, history: History, end: int) -> int:
+    def _agreement(self, lines: History, end: int) -> int:
         """Return how many lines before `end` agree with the tail; 0 where any disagrees."""
-        lines = min(len(self.tail), end)
-        theirs = history[end - lines : end]
-        agrees = all(
-            line_hash(line) == known for line, known in zip(theirs, self.tail[-lines:], strict=True)
-        )
-        return lines if agrees else 0
+        many = min(len(self.tail), end)
+        pairs = zip(lines[end - many : end], self.tail[-many:], strict=True)
+        return many if all(line_hash(line) == known for line, known in pairs) else 0
 
-    def _is_new_opening(self, history: History, observer: str) -> bool:
-        """A lone line that ends this run opens a new one, for an observer who has seen that end already."""
-        if len(history) > 1 or self.length == 1:
-            return False
-        view = self.views.get(observer)
-        return view is not None and view.length >= self.length
+    def _may_end_with_lone(self, view: View) -> bool:
+        """Whether a lone line can be the end of this run, seen through the narrowest window."""
+        return self.length == 1 or (not view.is_complete and self._is_behind(view))
 
-    def _back(self, history: History) -> Place | None:
-        """Compare beginnings: a history that begins as this run did goes back to a point of it."""
+    def _is_window(self, view: View) -> bool:
+        seen = self.seen.get(view.observer)
+        return seen is not None and seen.is_trimmed
+
+    def _is_behind(self, view: View) -> bool:
+        """Whether the observer has not seen as much of this run before as it shows now."""
+        seen = self.seen.get(view.observer)
+        return seen is None or seen.length < len(view.lines)
+
+    def _back(self, view: View) -> Place | None:
+        """Compare beginnings: a view that begins as this run did shows it up to an earlier point.
+
+        A lone first line does so only for an observer that catches up; else it opens a conversation of its own.
+        """
+        if view.is_lone and (view.is_complete or not self._is_behind(view)):
+            return None
         overlap = 0
-        for line, known in zip(history, self.head, strict=False):
+        for line, known in zip(view.lines, self.head, strict=False):
             if line_hash(line) != known:
                 break
             overlap += 1

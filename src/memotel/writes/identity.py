@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from memotel.outcomes import DedupeKind, Speaker
 from memotel.values import Turn
-from memotel.writes.history import History, Line, nfc
+from memotel.writes.history import History, Line, View, nfc
 from memotel.writes.keys import by_message_id, by_occurrence, idempotency_key
 from memotel.writes.known import KnownKeys
 from memotel.writes.occurrences import Occurrences
@@ -29,18 +29,23 @@ class Sightings:
         self._occurrences = Occurrences()
         self._known = KnownKeys()
 
-    def see(self, turn: Turn, history: History | None) -> Sighting:
+    def see(self, turn: Turn, history: History | None, at: int | None = None) -> Sighting:
         """Return what `turn` is.
 
         A message id tells utterances apart where there is one; else a person's words are told apart by their
-        occurrence in `history` (the visible lines, the turn last). An agent's identical reply is one per session.
+        occurrence in `history`. An agent's identical reply is one per session.
+
+        Args:
+            turn: the words and who saw them.
+            history: the lines that can be seen; None where there are none to see.
+            at: which of them is the turn, where `history` is all there is to see by now; None: it ends with the turn,
+                and more may have been said since.
         """
-        line = (turn.speaker, nfc(turn.text))
-        lines = _ending_with(line, history)
+        view = None if history is None else _view(turn, history, at)
         with self._lock:
             if turn.message_id is not None and turn.speaker is not Speaker.AI:
-                return self._by_id(turn, turn.message_id, line, lines)
-            occurrence = self._occurrences.number(turn.scope, line, turn.observer, lines)
+                return self._by_id(turn, turn.message_id, view)
+            occurrence = self._occurrences.number(turn, view)
             key = self._key(turn, by_occurrence(occurrence))
             return Sighting(key, occurrence, self._known.see(key, turn.observer))
 
@@ -49,14 +54,13 @@ class Sightings:
         with self._lock:
             self._known.forget(key)
 
-    def _by_id(self, turn: Turn, message_id: str, line: Line, lines: History | None) -> Sighting:
+    def _by_id(self, turn: Turn, message_id: str, view: View | None) -> Sighting:
         key = self._key(turn, by_message_id(message_id))
         kind = self._known.see(key, turn.observer)
         if kind is None:
-            occurrence = self._occurrences.next_number(turn.scope, line, turn.observer, lines)
-            return Sighting(key, occurrence, None)
-        if lines is not None:
-            self._occurrences.number(turn.scope, line, turn.observer, lines)
+            return Sighting(key, self._occurrences.next_number(turn, view), None)
+        if view is not None:
+            self._occurrences.number(turn, view)
         return Sighting(key, 1, kind)
 
     def _key(self, turn: Turn, discriminator: str) -> str:
@@ -65,10 +69,14 @@ class Sightings:
         )
 
 
-def _ending_with(line: Line, history: History | None) -> History | None:
-    """Return the history with the turn last, also where the caller left it out."""
-    if history is None:
-        return None
-    if history and history[-1][0] is line[0] and nfc(history[-1][1]) == line[1]:
-        return history
-    return [*history, line]
+def _view(turn: Turn, history: History, at: int | None) -> View:
+    """Return the view in which the turn stands at its place, also where the caller left it out at the end."""
+    line = (turn.speaker, turn.text)
+    if at is not None and 0 <= at < len(history) and _is_same(history[at], line):
+        return View(turn.observer, history, at, is_complete=True)
+    lines = history if history and _is_same(history[-1], line) else [*history, line]
+    return View(turn.observer, lines, len(lines) - 1, is_complete=at is not None)
+
+
+def _is_same(one: Line, other: Line) -> bool:
+    return one[0] is other[0] and nfc(one[1]) == nfc(other[1])

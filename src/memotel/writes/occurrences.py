@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from memotel.outcomes import Speaker
-from memotel.values import Scope
-from memotel.writes.history import History, Line, Place, Run, line_hash, times_said
+from memotel.values import Scope, Turn
+from memotel.writes.history import Place, Run, View, line_hash, times_said
 
 MAX_SESSIONS = 10_000
 MAX_TEXTS = 100_000
@@ -21,6 +21,9 @@ MAX_RUNS = 8
 
 NO_RUN = 0
 """Number of the run that utterances without a visible history belong to."""
+
+FORGOTTEN_RUN = -1
+"""Stands for all runs that are forgotten."""
 
 Share = tuple[int, int]
 """(run, how many occurrences in a row belong to it)."""
@@ -40,29 +43,40 @@ class Session:
     sightings: dict[tuple[str, int], int] = field(default_factory=dict)
     opening: tuple[Share, ...] = ()
 
-    def fit(self, history: History, observer: str) -> tuple[Run, Place]:
-        """Return the run that a history belongs to, and its place there; a new run where it fits none."""
+    def fit(self, view: View) -> tuple[Run, Place]:
+        """Return the run that a view belongs to, and its place there; a new run where it fits none."""
         best: tuple[Run, Place] | None = None
         for run in self.runs:
-            place = run.place(history, observer)
+            place = run.place(view)
             if place is not None and place.is_sure:
                 return run, place
             if place is not None and (best is None or place.overlap > best[1].overlap):
                 best = (run, place)
-        return best or (self._new_run(), Place(0, len(history), is_whole=True))
+        return best or (self._new_run(), Place(0, len(view.lines), is_whole=True))
 
-    def times(self, run: Run, place: Place, history: History, line: Line) -> int:
-        """Return how often `line` was said in the run so far, what a window hides included."""
-        if line[0] is Speaker.AI:
-            return 1
-        visible = times_said(history, line)
+    def take(self, view: View) -> tuple[int, int]:
+        """Take a view in; return the run it belongs to, and which time its turn was said there."""
+        run, place = self.fit(view)
+        run.grow(view, place)
+        self._touch(run)
+        for line in view.lines[len(view.lines) - place.new_lines :]:
+            if line[0] is not Speaker.AI:
+                text = line_hash(line)
+                self.occurrence(text, run.number, self.in_run(text, run.number) + 1)
+        return run.number, self._nth(run, place, view)
+
+    def said(self, text: int) -> int:
+        """Return how many occurrences of an utterance are known."""
+        return sum(many for _, many in self.texts.get(text, ()))
+
+    def _nth(self, run: Run, place: Place, view: View) -> int:
+        line = view.lines[view.at]
         if place.is_whole:
-            return visible
-        known = self.in_run(line_hash(line), run.number)
-        added = times_said(history[-place.new_lines :], line) if place.new_lines else 0
-        return max(known + added, visible)
+            return times_said(view.lines[: view.at + 1], line)
+        later = times_said(view.lines[view.at + 1 :], line)
+        return max(1, self.in_run(line_hash(line), run.number) - later)
 
-    def touch(self, run: Run) -> None:
+    def _touch(self, run: Run) -> None:
         """Note that a run is the one seen last."""
         if self.runs and self.runs[0] is run:
             return
@@ -72,28 +86,38 @@ class Session:
         """Return how many occurrences of an utterance belong to a run."""
         return sum(many for number, many in self.texts.get(text, ()) if number == run)
 
-    def occurrence(self, text: int, run: int, nth: int) -> tuple[int, bool]:
-        """Return the session's number for the `nth` time in a run, and whether it is new."""
+    def occurrence(self, text: int, run: int, nth: int) -> int:
+        """Return the session's number for the `nth` time in a run, which is given out where it is new."""
         shares = self.texts.get(text, ())
         before = passed = 0
         for number, many in shares:
             if number == run and passed + many >= nth:
-                return before + nth - passed, False
+                return before + nth - passed
             passed += many if number == run else 0
             before += many
         missing = nth - passed
         self.texts[text] = self._with(shares, run, missing)
-        return before + missing, True
+        return before + missing
 
     def _with(self, shares: tuple[Share, ...], run: int, missing: int) -> tuple[Share, ...]:
-        """Add occurrences of a run; those of runs that are forgotten melt into one share."""
+        """Add occurrences of a run; those of runs that are forgotten melt together."""
         if not shares and missing == 1:
             return self._opening(run)
         if shares and shares[-1][0] == run:
             return (*shares[:-1], (run, shares[-1][1] + missing))
         if len(shares) > 2 * MAX_RUNS:
-            shares = ((-1, sum(many for _, many in shares)),)
+            shares = self._melted(shares)
         return (*shares, (run, missing))
+
+    def _melted(self, shares: tuple[Share, ...]) -> tuple[Share, ...]:
+        live = {NO_RUN, *(run.number for run in self.runs)}
+        result: list[Share] = []
+        for number, many in shares:
+            kept = number if number in live else FORGOTTEN_RUN
+            if result and result[-1][0] == kept:
+                many += result.pop()[1]
+            result.append((kept, many))
+        return tuple(result)
 
     def _opening(self, run: int) -> tuple[Share, ...]:
         """Return ((run, 1),), one object for the many utterances that were said once."""
@@ -115,49 +139,28 @@ class Occurrences:
         self._max_texts = max_texts
         self._texts = 0
 
-    def number(self, scope: Scope, line: Line, observer: str, history: History | None) -> int:
-        """Return which occurrence in its session `line` is, from 1; an agent's words are always the first.
+    def number(self, turn: Turn, view: View | None) -> int:
+        """Return which occurrence in its session a turn is, from 1; an agent's words are always the first.
 
-        Args:
-            scope: the session.
-            line: who says what, in the form in which it counts.
-            observer: who saw it.
-            history: the lines that the observer can see, `line` last; None where it sees none: then every sighting
-                by one observer is an utterance of its own.
+        `view` is what its observer can see; None where it sees no history: then every sighting by one observer is an
+        utterance of its own.
         """
-        return self._count(scope, line, observer, history)[0]
-
-    def next_number(self, scope: Scope, line: Line, observer: str, history: History | None) -> int:
-        """Return the occurrence of an utterance that is known to be new, whatever the history looks like."""
-        number, is_new = self._count(scope, line, observer, history)
-        if is_new or line[0] is Speaker.AI:
-            return number
-        session = self._sessions[scope]
-        text = line_hash(line)
-        return session.occurrence(text, NO_RUN, session.in_run(text, NO_RUN) + 1)[0]
-
-    def _count(
-        self, scope: Scope, line: Line, observer: str, history: History | None
-    ) -> tuple[int, bool]:
-        session = self._session(scope)
+        session = self._session(turn.scope)
         before = len(session.texts) + len(session.sightings)
-        found = self._find(session, line, observer, history)
+        number = _number(session, turn, view)
         self._texts += len(session.texts) + len(session.sightings) - before
         self._shrink(session)
-        return found
+        return number
 
-    def _find(
-        self, session: Session, line: Line, observer: str, history: History | None
-    ) -> tuple[int, bool]:
-        if history is None:
-            return _sighting(session, line, observer)
-        run, place = session.fit(history, observer)
-        nth = session.times(run, place, history, line)
-        run.grow(history, observer, place)
-        session.touch(run)
-        if line[0] is Speaker.AI:
-            return 1, True
-        return session.occurrence(line_hash(line), run.number, nth)
+    def next_number(self, turn: Turn, view: View | None) -> int:
+        """Return the occurrence of a turn that is known to be new, whatever its history looks like."""
+        session = self._session(turn.scope)
+        text = line_hash((turn.speaker, turn.text))
+        known = session.said(text)
+        number = self.number(turn, view)
+        if number > known or turn.speaker is Speaker.AI:
+            return number
+        return session.occurrence(text, NO_RUN, session.in_run(text, NO_RUN) + 1)
 
     def _session(self, scope: Scope) -> Session:
         session = self._sessions.get(scope)
@@ -182,10 +185,12 @@ class Occurrences:
             self._texts = len(current.texts)
 
 
-def _sighting(session: Session, line: Line, observer: str) -> tuple[int, bool]:
-    if line[0] is Speaker.AI:
-        return 1, True
-    text = line_hash(line)
-    nth = session.sightings.get((observer, text), 0) + 1
-    session.sightings[observer, text] = nth
-    return session.occurrence(text, NO_RUN, nth)
+def _number(session: Session, turn: Turn, view: View | None) -> int:
+    text = line_hash((turn.speaker, turn.text))
+    if view is not None:
+        run, nth = session.take(view)
+    else:
+        run = NO_RUN
+        nth = session.sightings.get((turn.observer, text), 0) + 1
+        session.sightings[turn.observer, text] = nth
+    return 1 if turn.speaker is Speaker.AI else session.occurrence(text, run, nth)

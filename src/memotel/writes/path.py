@@ -45,6 +45,16 @@ class WriteStats:
 
 
 @dataclass(frozen=True, slots=True)
+class _Handed:
+    """What a hook hands over."""
+
+    turn: Turn
+    adapter: Adapter
+    history: History | None = None
+    at: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Clocks:
     """The two clocks: monotonic seconds for waiting, wall-clock seconds for what is stored."""
 
@@ -143,18 +153,27 @@ class WritePath:
         """The most that a normal exit may be held up for these writes, in seconds."""
         return self.policy.exit_drain_s
 
-    def accept(self, turn: Turn, adapter: Adapter, history: History | None = None) -> Receipt:
+    def accept(
+        self,
+        turn: Turn,
+        adapter: Adapter,
+        history: History | None = None,
+        *,
+        at: int | None = None,
+    ) -> Receipt:
         """Take a turn in and return at once; it is delivered in the background.
 
         Args:
             turn: the words, as the adapter saw them.
             adapter: who hands it over.
-            history: the lines (speaker, text) that the hook can see, the turn last; None where it sees none.
+            history: the lines (speaker, text) that the hook can see; None where it sees none.
+            at: which line of `history` the turn is, where `history` is all that was said by now, lines after the turn
+                included; None: the turn is the last, and more may have been said since.
 
         Raises:
             OutboxFullError: the outbox is full and `on_full` is "raise".
         """
-        return self._accept(turn, adapter, history, None)
+        return self._accept(_Handed(turn, adapter, history, at))
 
     async def deliver(
         self, turn: Turn, adapter: Adapter, timeout: float, history: History | None = None
@@ -169,7 +188,7 @@ class WritePath:
             MemotelError: the write ended without being kept; the service's own error where there is one.
         """
         future: Future[Ending] = Future()
-        receipt = self._accept(turn, adapter, history, future)
+        receipt = self._accept(_Handed(turn, adapter, history), future)
         if receipt.status is not ReceiptStatus.ACCEPTED:
             was_seen = receipt.status is not ReceiptStatus.REFUSED
             return WriteAnswer(WriteOutcome.DUPLICATE if was_seen else WriteOutcome.DROPPED)
@@ -256,32 +275,25 @@ class WritePath:
         if self._ledger.last_seq:
             self._drain.wake()
 
-    def _accept(
-        self,
-        turn: Turn,
-        adapter: Adapter,
-        history: History | None,
-        future: "Future[Ending] | None",
-    ) -> Receipt:
+    def _accept(self, handed: _Handed, future: "Future[Ending] | None" = None) -> Receipt:
         if self._ledger.is_closed or not self._is_enabled:
             return self._refuse(
                 RefusalReason.CLOSED if self._ledger.is_closed else RefusalReason.DISABLED
             )
-        if self._redact is not None:
-            redacted = self._redacted(turn, history)
-            if redacted is None:
-                return self._refuse(RefusalReason.REDACTED)
-            turn, history = redacted
-        sighting = self._sightings.see(turn, history)
+        clean = handed if self._redact is None else self._redacted(handed)
+        if clean is None:
+            return self._refuse(RefusalReason.REDACTED)
+        turn = clean.turn
+        sighting = self._sightings.see(turn, clean.history, clean.at)
         if sighting.kind is not None:
-            self._ledger.deduplicated(adapter, sighting.kind)
+            self._ledger.deduplicated(clean.adapter, sighting.kind)
             return Receipt(ReceiptStatus(sighting.kind.value), sighting.key)
         write = Write(
             turn=turn,
             key=sighting.key,
             account=self.account,
             accepted_at=self._clocks.wall(),
-            adapter=adapter,
+            adapter=clean.adapter,
             occurrence=sighting.occurrence,
             trace=self._trace(),
         )
@@ -321,13 +333,15 @@ class WritePath:
         self._ledger.refused(reason)
         return Receipt(ReceiptStatus.REFUSED)
 
-    def _redacted(self, turn: Turn, history: History | None) -> tuple[Turn, History | None] | None:
+    def _redacted(self, handed: _Handed) -> _Handed | None:
         """Return turn and history as `redact` leaves them, or None where the turn must not be stored."""
-        text = self._redact_text(turn.text)
+        text = self._redact_text(handed.turn.text)
         if text is None:
             return None
-        lines = history and [(who, self._redact_text(said) or "") for who, said in history]
-        return (turn if text == turn.text else replace(turn, text=text)), lines
+        lines = handed.history and [
+            (who, self._redact_text(said) or "") for who, said in handed.history
+        ]
+        return replace(handed, turn=replace(handed.turn, text=text), history=lines)
 
     def _redact_text(self, text: str) -> str | None:
         if self._redact is None:
