@@ -77,6 +77,39 @@ JSON = st.recursive(
     ),
     max_leaves=20,
 )
+FIELDS = st.none() | st.booleans() | st.floats() | st.floats(0, 1) | st.integers() | ANY_TEXT | JSON
+ITEMS = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional=dict.fromkeys(
+            (
+                "id",
+                "memory_id",
+                "content",
+                "value",
+                "text",
+                "raw_text",
+                "score",
+                "relevance",
+                "similarity",
+                "metadata",
+            ),
+            FIELDS,
+        ),
+    ),
+    max_size=4,
+)
+DOCUMENTED = st.one_of(
+    ITEMS,
+    ITEMS.map(lambda items: {"data": items}),
+    st.fixed_dictionaries({"memories": ITEMS}, optional={"context": ANY_TEXT | FIELDS}),
+    st.fixed_dictionaries(
+        {},
+        optional=dict.fromkeys(
+            ("id", "memory_id", "status", "processing_status", "already_exists"), FIELDS | WORDS
+        ),
+    ),
+)
 ODD_BODIES = st.sampled_from(
     [
         b"",
@@ -94,7 +127,11 @@ ODD_BODIES = st.sampled_from(
         b"[-Infinity]",
     ]
 )
-BODIES = JSON.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=200) | ODD_BODIES
+BODIES = (
+    (JSON | DOCUMENTED).map(lambda value: json.dumps(value).encode())
+    | st.binary(max_size=200)
+    | ODD_BODIES
+)
 HEADERS = st.dictionaries(
     st.sampled_from(
         [
@@ -163,9 +200,10 @@ def assert_error_is_sound(error: MemotelError, status: int) -> None:
 def assert_memories_are_sound(memories: Memories) -> None:
     assert memories.context.encode() is not None
     for memory in memories.items:
-        assert memory.text.encode().strip()
+        assert memory.text.encode()
+        assert memory.text.strip()
         assert memory.id is None or memory.id.encode()
-        assert memory.score is None or 0 <= memory.score <= 1
+        assert memory.score is None or (type(memory.score) is float and 0 <= memory.score <= 1)
         assert json.loads(jsontext.dumps(memory.record)) == memory.record
 
 

@@ -75,6 +75,32 @@ def test_rekall_score_reads_under_each_documented_name(name: str) -> None:
     assert memory.score == 0.25
 
 
+@pytest.mark.parametrize("odd", [True, False, 1.01, -0.1, 87, "0.9", None, [], float("nan")])
+def test_score_that_is_no_number_from_0_to_1_is_passed_over(odd: object) -> None:
+    item = {"content": "x", "value": "x", "score": odd}
+    assert REKALL.read_search(answer([item])).items[0].score is None
+    assert MEMORYSYNC.read_search(answer({"memories": [item]})).items[0].score is None
+    [fallback] = REKALL.read_search(answer([{**item, "similarity": 1}])).items
+    assert fallback.score == 1.0
+
+
+@pytest.mark.parametrize("odd", [None, "", " \n", 5, ["x"], {"text": "x"}])
+def test_item_without_text_is_dropped(odd: object) -> None:
+    items = [{"content": odd, "value": odd}, TEA, "likes tea", None, {**TEA, "value": "v"}]
+    assert [m.text for m in REKALL.read_search(answer(items)).items] == ["likes tea"] * 2
+    read = MEMORYSYNC.read_search(answer({"memories": items}))
+    assert [memory.text for memory in read.items] == ["v"]
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [("m_1", "m_1"), (12, "12"), ("", None), (None, None), (True, None), (1.5, None), ([], None)],
+)
+def test_id_of_a_memory_reads_as_text(sent: object, expected: str | None) -> None:
+    body = {"memories": [{"memory_id": sent, "value": "x"}]}
+    assert MEMORYSYNC.read_search(answer(body)).items[0].id == expected
+
+
 @pytest.mark.parametrize("wrap", [lambda m: m, lambda m: {"data": m}], ids=["bare", "data"])
 def test_rekall_write_reads_the_memory(wrap) -> None:
     memory = {"id": "mem_7", "type": "semantic", "content": "x", "created_at": "2026-11-02"}

@@ -194,6 +194,21 @@ def test_wait_until_a_date_without_a_zone_is_in_utc() -> None:
     assert wait_of(response) == 0.0
 
 
+@pytest.mark.parametrize(
+    "odd",
+    [
+        "Mon, 02 Nov 2026",
+        "Mon, 99 Nov 2026 12:00:00 GMT",
+        "Mon, 02 Nov 99999999999999999999 12:00:00 GMT",
+        "Mon, 02 Nov 2026 12:00:00 +99999999999999",
+        ", , ,",
+        "\ud800",
+    ],
+)
+def test_date_that_is_none_is_passed_over(odd: str) -> None:
+    assert wait_of(answer(retry_after=odd), 4) == 4.0
+
+
 def test_wait_in_the_header_has_precedence_over_the_body() -> None:
     assert wait_of(answer(retry_after="7"), 9) == 7.0
     assert wait_of(answer(retry_after="soon"), 9) == 9.0

@@ -100,6 +100,11 @@ def test_depth_is_bounded_exactly(wide: int) -> None:
         loads(nested(MAX_DEPTH + 1, wide=wide))
 
 
+def test_depth_beyond_the_interpreters_own_limit_is_no_other_error() -> None:
+    with pytest.raises(NotJsonError):
+        loads_plainly(nested(100_000))
+
+
 def test_brackets_inside_texts_are_no_depth() -> None:
     text = '[[[{{{"\\' * 200
     assert loads(json.dumps([text] * 3).encode()) == [text] * 3

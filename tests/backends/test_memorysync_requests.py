@@ -142,6 +142,12 @@ def test_turn_is_cut_before_it_is_hashed() -> None:
     assert body["speaker"] == sent(replace(TURN, text=long + "y"))["speaker"]
 
 
+def test_turn_keeps_its_own_metadata_but_the_session() -> None:
+    own = {"said_at": "yesterday", "session_id": "theirs"}
+    metadata = sent(replace(TURN, metadata=own))["metadata"]
+    assert metadata == {"said_at": "yesterday", "session_id": "ag2::s1"}
+
+
 def test_turn_has_no_time_where_none_is_known() -> None:
     assert sent(Turn(ADA, Speaker.HUMAN, "hi"))["metadata"] == {"session_id": "ag2::s1"}
 

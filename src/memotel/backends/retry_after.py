@@ -33,7 +33,7 @@ def _seconds(value: Json) -> float | None:
         return None
     try:
         seconds = float(value)
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
     return None if math.isnan(seconds) else seconds
 
