@@ -132,6 +132,34 @@ def test_child_that_calls_setup_again_has_its_own_endpoint_identity_and_histogra
     assert found == ["1.0 1 {True}", "3.0", "True"]
 
 
+def test_child_records_nothing_into_inherited_histograms_until_it_sets_up() -> None:
+    found = run(
+        """
+        from opentelemetry.metrics import NoOpHistogram
+        from memotel import telemetry
+        from memotel.telemetry.instruments import install
+
+        handle = telemetry.setup("svc", 0)
+
+        def is_idle():
+            install().record_recall(0.1, ("rekall", "direct", "hit"), None)
+            return isinstance(install()._recall, NoOpHistogram)
+
+        def child():
+            before = is_idle()
+            again = telemetry.setup("svc", 0)
+            after = is_idle()
+            again.shutdown()
+            return f"{before} {after}"
+
+        print(is_idle())
+        print(in_child(child))
+        handle.shutdown()
+        """
+    )
+    assert found == ["False", "True False"]
+
+
 def test_child_closes_the_inherited_listener() -> None:
     found = run(
         """

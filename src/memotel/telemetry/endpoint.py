@@ -75,36 +75,46 @@ class Endpoint:
         self._server = _listen(address, registry)
         self.port = int(self._server.server_port)
         self._pid = os.getpid()
-        self._targets_file = targets_file
+        self._targets_file: Path | None = None
         if targets_file is not None:
             try:
                 self._announce(targets_file)
+                self._targets_file = targets_file
             except OSError as error:
                 self.close()
                 raise ConfigurationError(
                     f"targets_file must be a path that can be written, not {str(targets_file)!r} ({error.strerror})"
                 ) from error
+            atexit.register(self._withdraw)
         runtime.on_fork(self._forget)
-        atexit.register(self.close)
 
     def _announce(self, path: Path) -> None:
         """Write the file for Prometheus' file_sd, whole or not at all."""
         host = DEFAULT_HOST if self.host in _WILDCARDS else self.host
         host = f"[{host}]" if ":" in host else host
         fresh = path.with_name(f".{path.name}.{self._pid}")
-        fresh.write_text(json.dumps([{"targets": [f"{host}:{self.port}"], "labels": {}}]) + "\n")
-        fresh.replace(path)
+        try:
+            fresh.write_text(
+                json.dumps([{"targets": [f"{host}:{self.port}"], "labels": {}}]) + "\n"
+            )
+            fresh.replace(path)
+        finally:
+            fresh.unlink(missing_ok=True)
 
     def close(self) -> None:
         """Stop serving and take the targets file away. Idempotent; does nothing in a forked child."""
         if os.getpid() != self._pid:
             return
+        self._withdraw()
+        atexit.unregister(self._withdraw)
         self._pid = -1
-        atexit.unregister(self.close)
-        if self._targets_file is not None:
-            self._targets_file.unlink(missing_ok=True)
         self._server.shutdown()
         self._server.server_close()
+
+    def _withdraw(self) -> None:
+        """Take the targets file away, at the exit of the process that wrote it."""
+        if self._targets_file is not None and os.getpid() == self._pid:
+            self._targets_file.unlink(missing_ok=True)
 
     def _forget(self) -> None:
         """Close the inherited listener in a forked child; its thread did not come along."""
