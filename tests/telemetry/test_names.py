@@ -42,7 +42,6 @@ PROMETHEUS_NAMES = {
     "memotel_clients_renewed_total",
     "memotel_permits_in_use",
     "memotel_permits_capacity",
-    "memotel_clients_renewed_total",
     "memotel_build_info",
     "memotel_disabled",
     "gen_ai_client_operation_duration_seconds",
