@@ -2,20 +2,26 @@
 
 import logging
 import random
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from weakref import WeakSet
 
 from memotel.backends import codec_for
+from memotel.backends.pace import read_pace
 from memotel.calls import Call, Send
 from memotel.config import ClientSettings
 from memotel.counts import Count, Gauge, Labels
 from memotel.deadline import monotonic
 from memotel.errors import MemotelError
 from memotel.http import HttpClient
+from memotel.http.messages import HttpResponse
+from memotel.http.renewable import RenewableClient
 from memotel.middleware.credentials import Credentials
 from memotel.middleware.permits import Permits
 from memotel.middleware.tenant import Tenant
 from memotel.outcomes import CircuitState, Operation, QuotaState
+from memotel.policy.allowance import Allowance
 from memotel.policy.breaker import CircuitBreaker
 from memotel.policy.pauses import CredentialLatch, RatePause
 from memotel.policy.quota import QuotaMachine
@@ -39,12 +45,8 @@ class Account:
         self.settings = settings
         self.runtime = runtime
         self.codec = codec_for(settings.provider, settings.project_id)
-        self.recall_http = HttpClient(
-            settings.base_url, settings.network, pool_size=settings.permits.recalls
-        )
-        self.write_http = HttpClient(
-            settings.base_url, settings.network, pool_size=settings.writes.max_in_flight
-        )
+        self.recall_http = self._http(settings.permits.recalls)
+        self.write_http = self._http(settings.writes.max_in_flight)
         self.credentials = Credentials(settings.credential, self.codec)
         self.tenant = Tenant(self.codec)
         self.circuit = CircuitBreaker(settings.breaker, random.random, self._circuit_changed)
@@ -54,9 +56,37 @@ class Account:
         self.quota = QuotaMachine(self._quota_changed)
         self.latch = CredentialLatch(settings.writes.credentials_recheck_s)
         self.recall_rate = RatePause()
+        self.allowance = Allowance()
         self.writes: WritePath | None = None
         self.clients: WeakSet[object] = WeakSet()
         self._declare()
+
+    def _http(self, pool_size: int) -> RenewableClient:
+        settings, counts = self.settings, self.runtime.counts
+        return RenewableClient(
+            lambda: HttpClient(settings.base_url, settings.network, pool_size=pool_size),
+            settings.watchdog,
+            lambda: counts.add(Count.CLIENTS_RENEWED, self.provider),
+        )
+
+    def write_wait_s(self) -> float:
+        """Return the seconds for which writes hold back: for an open circuit, or for the recalls' half of the rate limit."""
+        return max(self.circuit.wait_s(monotonic()), self.allowance.write_wait_s(time.time()))
+
+    @contextmanager
+    def paced(self) -> Iterator[None]:
+        """Count a request on its way against the rate limit."""
+        self.allowance.in_flight += 1
+        try:
+            yield
+        finally:
+            self.allowance.in_flight -= 1
+
+    def note_pace(self, response: HttpResponse) -> None:
+        """Learn the rate limit from an answer's headers."""
+        pace = read_pace(response)
+        if pace is not None:
+            self.allowance.observe(pace.limit, pace.remaining, pace.reset_at_s)
 
     async def warm(self, send: Send, timeout_s: float) -> bool:
         """Read the credential, the TLS setting and the tenant before a recall has to wait for them."""
@@ -102,6 +132,9 @@ class Account:
         for level in QuotaState:
             yield Gauge.QUOTA_STATE, (provider, level), float(level is quota)
         yield Gauge.CREDENTIALS_REJECTED, (provider,), float(self.latch.is_rejected)
+        remaining = self.allowance.remaining(time.time())
+        if remaining is not None:
+            yield Gauge.RATELIMIT_REMAINING, (provider,), max(0.0, remaining)
         yield Gauge.PERMITS_IN_USE, (provider,), float(self.permits.in_use)
         yield Gauge.PERMITS_CAPACITY, (provider,), float(self.permits.capacity)
 

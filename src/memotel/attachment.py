@@ -7,7 +7,6 @@ from memotel import runtime
 from memotel.account import Account
 from memotel.calls import Handler, Identity
 from memotel.config import ClientSettings
-from memotel.deadline import monotonic
 from memotel.middleware.telemetry import current_traceparent
 from memotel.stack import recall_stack, sender, write_stack
 from memotel.telemetry.instruments import declare_client
@@ -66,7 +65,7 @@ def _write_path(account: Account, identity: Identity) -> WritePath:
         send=cast("DeliverySend", write_stack(account, identity)),
         gates=Gates(
             recalls_in_flight=lambda: now.recalls_in_flight.count,
-            may_send=lambda: account.circuit.wait_s(monotonic()),
+            may_send=account.write_wait_s,
         ),
         redact=settings.redact,
         trace=current_traceparent,

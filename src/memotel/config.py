@@ -241,6 +241,21 @@ class NetworkPolicy:
 
 
 @dataclass(frozen=True, slots=True)
+class WatchdogPolicy:
+    """When work that outlives its deadline costs a client its place."""
+
+    grace_s: float = 1.0
+    max_lag_s: float = 0.2
+    min_interval_s: float = 60.0
+    retire_after_s: float = 30.0
+
+    def __post_init__(self) -> None:
+        for name in ("grace_s", "max_lag_s", "retire_after_s"):
+            _positive(name, getattr(self, name))
+        check(self.min_interval_s >= 0, "min_interval_s", self.min_interval_s, "0 or more")
+
+
+@dataclass(frozen=True, slots=True)
 class Switches:
     """What MEMOTEL_DISABLED turned off."""
 
@@ -270,6 +285,7 @@ class ClientSettings:
     writes: WritePolicy = field(default_factory=WritePolicy)
     outbox: OutboxPolicy = field(default_factory=OutboxPolicy)
     network: NetworkPolicy = field(default_factory=NetworkPolicy)
+    watchdog: WatchdogPolicy = field(default_factory=WatchdogPolicy)
     switches: Switches = field(default_factory=Switches)
     redact: Redact | None = None
     record_session_id: bool = True

@@ -31,6 +31,7 @@ class Count(StrEnum):
     RETRIES = "retries"  # provider, operation, cause
     QUOTA_DEGRADED = "quota_degraded"  # provider, operation, mode
     CIRCUIT_TRANSITIONS = "circuit_transitions"  # provider, to
+    CLIENTS_RENEWED = "clients_renewed"  # provider
 
 
 class Gauge(StrEnum):

@@ -14,6 +14,7 @@ from memotel.config import (
     RecallPolicy,
     RetryPolicy,
     Switches,
+    WatchdogPolicy,
     WritePolicy,
     check,
 )
@@ -83,6 +84,7 @@ _POLICY_FIELDS: dict[str, type] = {
     "writes": WritePolicy,
     "outbox": OutboxPolicy,
     "network": NetworkPolicy,
+    "watchdog": WatchdogPolicy,
 }
 _DIRECT = {"headers": "headers", "transport": "transport"}
 _BOOLEANS = {
@@ -125,7 +127,7 @@ def resolve(
     """Complete what the caller gave with the environment and the defaults.
 
     `given` holds any name of `SETTINGS`, `headers`, `transport`, `redact`, or a whole policy (`recall=`, `breaker=`,
-    `retry=`, `permits=`, `writes=`, `outbox_policy=`, `network=`); None means not given. Raises `ConfigurationError`.
+    `retry=`, `permits=`, `writes=`, `outbox_policy=`, `network=`, `watchdog=`); None means not given. Raises `ConfigurationError`.
     """
     env = environ if environ is not None else read_environment()
     values = {name: value for name, value in given.items() if value is not None}

@@ -22,8 +22,8 @@ opens it, and keeps its own pauses for credentials, rate and quota.
 
 from memotel.account import Account
 from memotel.calls import Call, Handler, Identity, Send
-from memotel.http import HttpClient
 from memotel.http.messages import HttpRequest, HttpResponse
+from memotel.http.renewable import RenewableClient
 from memotel.middleware.attempts import attempts
 from memotel.middleware.backend import backend
 from memotel.middleware.breaker import breaker
@@ -75,11 +75,14 @@ def write_stack(account: Account, identity: Identity) -> Handler:
     return telemetry(handle, identity, counts)
 
 
-def sender(account: Account, identity: Identity, client: HttpClient) -> Send:
+def sender(account: Account, identity: Identity, client: RenewableClient) -> Send:
     """Build what sends one attempt: span, credential, HTTP."""
 
     async def http(call: Call, request: HttpRequest) -> HttpResponse:
-        return await client.send(request, deadline=call.deadline, progress=call)
+        with account.paced():
+            response = await client.send(request, deadline=call.deadline, progress=call)
+            account.note_pace(response)
+            return response
 
     send = authorized(http, account.credentials)
     return attempts(send, identity, propagate=account.settings.network.propagate)

@@ -11,7 +11,6 @@ from memotel.ag2.hooks import Hooks
 from memotel.ag2.persistence import KeptTurns, Persistence
 from memotel.ag2.recollection import Recollections
 from memotel.ag2.scopes import Scopes, checked_id, new_session_id
-from memotel.ag2.seam import Seam
 from memotel.ag2.template import ContextTemplate
 from memotel.client import MemoryClient
 from memotel.config import check
@@ -57,7 +56,7 @@ class Capability:
         self._guard = guard
         self._persistence = persistence
         recollections = Recollections(self.client, self._scopes, context)
-        self._hooks = Hooks(Seam(recollections, guard), persistence, guard)
+        self._hooks = Hooks(recollections, persistence, guard)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.client!r})"

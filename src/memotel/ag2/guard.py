@@ -45,6 +45,15 @@ class Guard:
             client.counts.add(Count.REFUSED, client.provider, RefusalReason.INTERNAL_ERROR)
             self._log("write", error)
 
+    def say_detour(self) -> None:
+        """Say once that a model was called without its agent's reply functions."""
+        if "detour" not in self._logged:
+            self._logged.add("detour")
+            logger.warning(
+                "an agent's model was called around its reply functions, as A2A and AG-UI serving do: "
+                "memory is neither recalled nor kept there; said once"
+            )
+
     def _log(self, what: str, error: Exception) -> None:
         if what in self._logged:
             return

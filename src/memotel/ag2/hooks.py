@@ -8,20 +8,29 @@ from memotel.ag2.framework import HookableAgent
 from memotel.ag2.guard import Guard
 from memotel.ag2.messages import Message
 from memotel.ag2.persistence import Persistence
+from memotel.ag2.recollection import Recollections
 from memotel.ag2.seam import Seam
 
 Hook = Callable[..., object]
+
+_OPTIONAL = frozenset({"safeguard_llm_inputs"})
+"""Hooks that older releases of AG2 do not have, and that memory can do without."""
 
 
 class Hooks:
     """One set of hooks for all agents of a capability; copies of an agent share it."""
 
-    def __init__(self, seam: Seam, persistence: Persistence, guard: Guard) -> None:
+    def __init__(
+        self, recollections: Recollections, persistence: Persistence, guard: Guard
+    ) -> None:
+        seam = Seam(recollections, guard)
         self._seam = seam
         self._persistence = persistence
-        self._guard = guard
         self._agents: WeakSet[object] = WeakSet()
-        self._by_method = _hooks(seam, persistence, guard, self._agents)
+        self._by_method = {
+            **_hooks(seam, persistence, guard, self._agents),
+            "safeguard_llm_inputs": _detour_hook(recollections, guard),
+        }
 
     @property
     def agents(self) -> list[object]:
@@ -36,7 +45,10 @@ class Hooks:
             )
         hookable = cast("HookableAgent", agent)
         for method, hook in self._by_method.items():
-            if hook not in hookable.hook_lists.get(method, ()):
+            hooks = hookable.hook_lists.get(method)
+            if hooks is None and method in _OPTIONAL:
+                continue
+            if hook not in (hooks or ()):
                 hookable.register_hook(method, hook)
         self._agents.add(agent)
         self._seam.arrange(agent)
@@ -88,3 +100,14 @@ def _hooks(
         "process_all_messages_before_reply": fresh_list,
         "process_message_before_send": before_send,
     }
+
+
+def _detour_hook(recollections: Recollections, guard: Guard) -> Hook:
+    def before_model(messages: list[Message]) -> list[Message]:
+        """AG2 calls this before every call of the model, also where it leaves the reply functions out."""
+        with guard.keep_recalling():
+            if not recollections.were_asked(messages):
+                guard.say_detour()
+        return messages
+
+    return before_model

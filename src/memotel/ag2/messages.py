@@ -89,11 +89,14 @@ def question_index(messages: Sequence[Mapping[str, object]]) -> int | None:
 def show(message: Message, block: str, shown_by: object) -> Message:
     """Return `message` with `block` in front of its text; its shape (text, parts, template) stays.
 
-    A message that already has a block from `shown_by` is returned as it is.
+    A message that already has a block from `shown_by` is returned as it is. An empty block changes no text: it only
+    tells that `shown_by` was asked.
     """
     if is_shown_by(message, shown_by):
         return message
     content = message.get("content")
+    if not block:
+        return ShownMessage(message, content, shown_by)
     if isinstance(content, list):
         return ShownMessage(message, _parts_with(content, block), shown_by)
     if callable(content):

@@ -4,7 +4,15 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 from memotel.ag2.framework import formats_content
-from memotel.ag2.messages import Message, original_of, question_index, show, text_of, words_of
+from memotel.ag2.messages import (
+    Message,
+    is_shown_by,
+    original_of,
+    question_index,
+    show,
+    text_of,
+    words_of,
+)
 from memotel.ag2.scopes import Scopes
 from memotel.ag2.template import ContextTemplate
 from memotel.client import MemoryClient
@@ -82,9 +90,10 @@ class Recollections:
             block = self._learn(agent, sender, question, result)
         self._show(agent, question, block)
 
-    def forget(self, agent: object) -> None:
-        """Drop what was recalled for an agent."""
-        self._latest.pop(agent, None)
+    def were_asked(self, messages: list[Message]) -> bool:
+        """Whether a model that is given `messages` was reached by way of `show`, or they hold no question."""
+        index = question_index(messages)
+        return index is None or is_shown_by(messages[index], self)
 
     def _question(self, messages: list[Message]) -> Question | None:
         index = question_index(messages)
@@ -108,8 +117,6 @@ class Recollections:
         return block
 
     def _show(self, agent: object, question: Question, block: str) -> None:
-        if not block:
-            return
         messages, index = question.messages, question.index
         if formats_content(agent, messages):
             block = block.replace("{", "{{").replace("}", "}}")

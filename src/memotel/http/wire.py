@@ -2,6 +2,7 @@
 
 import asyncio
 import ssl
+from typing import cast
 
 from memotel.http.waiting import arrival
 
@@ -32,8 +33,8 @@ class Wire(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take the transport."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 # narrows asyncio's own type
-        self._transport = transport
+        # uvloop's transports have the interface and not the class.
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         """Keep what came, and ask for a pause when too much of it waits."""
@@ -76,8 +77,7 @@ class Wire(asyncio.Protocol):
     @property
     def ssl_object(self) -> ssl.SSLObject | None:
         """The TLS session, or None on a plain connection."""
-        found = self.detail("ssl_object")
-        return found if isinstance(found, ssl.SSLObject) else None
+        return cast("ssl.SSLObject | None", self.detail("ssl_object"))
 
     def detail(self, name: str) -> object:
         """Return what asyncio knows under `name` (`socket`, `peername` ...), or None."""

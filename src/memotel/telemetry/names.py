@@ -227,6 +227,12 @@ COUNTERS: dict[Count, Instrument] = {
         (PROVIDER, CIRCUIT_TO),
         "Changes of a circuit breaker's state.",
     ),
+    Count.CLIENTS_RENEWED: _counter(
+        "clients.renewed",
+        "{client}",
+        (PROVIDER,),
+        "HTTP clients replaced because requests on them outlived their deadlines.",
+    ),
 }
 
 GAUGES: dict[Gauge, Instrument] = {

@@ -114,9 +114,8 @@ class Session:
         result: list[Share] = []
         for number, many in shares:
             kept = number if number in live else FORGOTTEN_RUN
-            if result and result[-1][0] == kept:
-                many += result.pop()[1]
-            result.append((kept, many))
+            before = result.pop()[1] if result and result[-1][0] == kept else 0
+            result.append((kept, before + many))
         return tuple(result)
 
     def _opening(self, run: int) -> tuple[Share, ...]:
