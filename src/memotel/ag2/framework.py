@@ -1,7 +1,7 @@
 """The parts of an AG2 agent that have no public name, each in one function. Read from autogen 0.14.1, November 2026."""
 
 import functools
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, TypedDict
 
 from memotel.ag2.messages import Message
@@ -22,9 +22,6 @@ class ReplyEntry(TypedDict):
 
 class HookableAgent(Protocol):
     """What this adapter needs of an agent."""
-
-    name: str
-    hook_lists: MutableMapping[str, list[Callable[..., object]]]
 
     def register_hook(self, hookable_method: str, hook: Callable[..., object]) -> None:
         """Have `hook` called where the agent calls `hookable_method`."""

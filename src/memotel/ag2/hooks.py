@@ -1,6 +1,6 @@
 """The hooks that one capability registers on its agents, and how it leaves them again."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 from weakref import WeakSet
 
@@ -44,14 +44,20 @@ class Hooks:
                 f"{type(agent).__name__} has no register_hook: an AG2 ConversableAgent is needed"
             )
         hookable = cast("HookableAgent", agent)
+        hook_lists = getattr(agent, "hook_lists", None)
         for method, hook in self._by_method.items():
-            hooks = hookable.hook_lists.get(method)
-            if hooks is None and method in _OPTIONAL:
-                continue
-            if hook not in (hooks or ()):
+            if self._is_missing(agent, hook_lists, method):
                 hookable.register_hook(method, hook)
         self._agents.add(agent)
         self._seam.arrange(agent)
+
+    def _is_missing(
+        self, agent: object, hook_lists: Mapping[str, Sequence[Hook]] | None, method: str
+    ) -> bool:
+        """Whether the hook is still to be registered; an agent that shows no lists is asked once."""
+        if hook_lists is None or (method not in hook_lists and method not in _OPTIONAL):
+            return agent not in self._agents
+        return method in hook_lists and self._by_method[method] not in hook_lists[method]
 
     def remove_from(self, agent: object) -> None:
         """Take hooks and reply functions away again; does nothing for an agent that has none of them."""

@@ -65,6 +65,23 @@ def test_the_hook_before_sending_returns_the_message_as_it_came(memory: Capabili
         assert found is message
 
 
+def test_anything_with_register_hook_can_have_memory_and_is_asked_once(memory: Capability) -> None:
+    class Homemade:
+        def __init__(self) -> None:
+            self.registered: list[str] = []
+
+        def register_hook(self, hookable_method: str, hook: Any) -> None:
+            assert callable(hook)
+            self.registered.append(hookable_method)
+
+    agent = Homemade()
+    memory.add_to_agent(agent)
+    memory.add_to_agent(agent)
+    assert agent.registered.count("process_last_received_message") == 1
+    assert agent.registered.count("process_message_before_send") == 1
+    memory.remove_from_agent(agent)
+
+
 @pytest.mark.parametrize("thing", [object(), None, "agent", 7])
 def test_a_thing_without_hooks_is_refused_by_name(memory: Capability, thing: object) -> None:
     with pytest.raises(TypeError, match="register_hook"):
