@@ -209,6 +209,17 @@ def test_body_that_is_no_such_object_is_invalid(client: httpx.Client, body: byte
     assert response.json()["detail"][0]["msg"]
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("text", ""), ("speaker", 1), ("occurred_at", []), ("metadata", "x"), ("role", {})],
+)
+def test_field_of_a_wrong_type_is_named(client: httpx.Client, name: str, value: object) -> None:
+    body = {"tenant_id": "default", "user_id": "ada", "text": "human: I drink sencha", name: value}
+    response = client.post("/v1/memory/add_turn", json=body)
+    assert response.status_code == 422
+    assert [problem["loc"] for problem in response.json()["detail"]] == [["body", name]]
+
+
 @pytest.mark.parametrize(("k", "status"), [(0, 422), (1, 200), (100, 200), (101, 422)])
 def test_k_has_bounds(client: httpx.Client, k: int, status: int) -> None:
     body = {"tenant_id": "default", "user_id": "ada", "prompt": "sencha", "k": k}

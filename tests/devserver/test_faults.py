@@ -181,6 +181,23 @@ def test_first_attempt_of_each_write_fails_and_the_next_succeeds(
     assert [item.deliveries for item in server.items()] == [1] * 4
 
 
+def test_first_attempts_of_two_users_are_two_writes(
+    server: DevServer, client: httpx.Client
+) -> None:
+    server.faults.set(Fault("status", "writes", status=500, first_attempt=True))
+    statuses = [
+        client.post("/memory/add", json={"text": "I own a dog"}, headers={"X-End-User-ID": user})
+        for user in ("ada", "bob", "ada", "bob")
+    ]
+    assert [answer.status_code for answer in statuses] == [500, 500, 200, 200]
+
+
+def test_status_after_storing_lies_about_the_write(server: DevServer, client: httpx.Client) -> None:
+    server.faults.set(Fault("status", "writes", status=500, stored=True, times=1))
+    assert remember(client, "I like green tea").status_code == 500
+    assert remember(client, "I like green tea").json()["already_exists"] is True
+
+
 def test_flapping_alternates_by_requests(server: DevServer, client: httpx.Client) -> None:
     server.faults.set(Fault("status", status=503, flap_requests=(2, 1)))
     assert [recall(client, "tea").status_code for _ in range(6)] == [503, 503, 200] * 2

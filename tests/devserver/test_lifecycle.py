@@ -14,6 +14,8 @@ from devserver_http import client_of, recall, remember
 from raw_client import chunks, connect, post
 
 from memotel.devserver import DevServer, Fault, FaultKind, Route
+from memotel.devserver.loop_thread import LoopThread
+from memotel.devserver.sockets import bind
 
 
 @pytest.mark.parametrize("tls", [False, True], ids=["http", "https"])
@@ -188,3 +190,43 @@ def test_reset_forgets_and_leaves_requests_unanswered() -> None:
                 sending.result(5)
             assert remember(client, "I live in Oslo").status_code == 201
         assert [item.text for item in server.items()] == ["human: I live in Oslo"]
+
+
+def test_accepted_connections_send_without_delay() -> None:
+    """Without TCP_NODELAY each answer waits for the client's delayed acknowledgement."""
+    (sock,) = bind("127.0.0.1", 0, allow_remote=False)
+    with sock, socket.create_connection(sock.getsockname()):
+        sock.setblocking(True)
+        accepted, _ = sock.accept()
+        with accepted:
+            assert accepted.proto == socket.IPPROTO_TCP
+
+
+def test_upload_that_breaks_off_is_no_request() -> None:
+    with DevServer() as server:
+        with connect(server.url) as sock:
+            sock.sendall(post("/v1/memory/recall", {"prompt": "tea"})[:-5])
+        with client_of(server) as client:
+            assert recall(client, "tea").status_code == 200
+        assert len(server.requests()) == 1
+
+
+def test_claim_that_never_comes_true_is_given_up() -> None:
+    with DevServer() as server:
+        assert server.wait_until(lambda: bool(server.items()), timeout_s=0.05) is False
+
+
+def test_work_that_the_loop_did_not_finish_is_an_error() -> None:
+    thread = LoopThread("test")
+    with ThreadPoolExecutor(1) as pool:
+        began = threading.Event()
+
+        async def wait_for_ever() -> None:
+            began.set()
+            await asyncio.Event().wait()
+
+        working = pool.submit(lambda: thread.run(wait_for_ever()))
+        assert began.wait(5.0)
+        thread.stop()
+        with pytest.raises(RuntimeError, match="the loop stopped"):
+            working.result(5.0)

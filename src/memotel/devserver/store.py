@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
@@ -91,6 +91,11 @@ CREATE TABLE IF NOT EXISTS items (
 CREATE INDEX IF NOT EXISTS items_by_key ON items (scope, key);
 CREATE VIRTUAL TABLE IF NOT EXISTS texts USING fts5 (scope, text, tokenize = 'porter unicode61');
 """
+_INSERT: Final = """
+INSERT INTO items (scope, fate, created_at, text, type, role, speaker, source, occurred_at,
+                   metadata, key)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
 _SELECT: Final = """
 SELECT i.id, s.service, s.account, s.tenant, s.project, s.user, i.fate, i.text, i.type, i.role,
        i.speaker, i.source, i.occurred_at, i.metadata, i.key, i.deliveries, i.created_at
@@ -123,17 +128,13 @@ class Store:
     def add(self, scope: Scope, new: NewItem, fate: Fate, now: float) -> Item:
         """Store a write; only a `Fate.STORED` one can be found by a search."""
         scope_id = self._scope_id(scope)
+        texts = (new.text, new.type, new.role, new.speaker, new.source, new.occurred_at)
         with self._transaction():
-            row = {**asdict(new), "scope": scope_id, "fate": fate, "created_at": now}
-            columns, marks = ", ".join(row), ", ".join("?" * len(row))
-            cursor = self._db.execute(
-                f"INSERT INTO items ({columns}) VALUES ({marks})",  # noqa: S608  # field names
-                tuple(row.values()),
-            )
+            cursor = self._db.execute(_INSERT, (scope_id, fate, now, *texts, new.metadata, new.key))
             item_id = cursor.lastrowid or 0
             if fate is Fate.STORED:
                 self._index(item_id, scope_id, new.text)
-        return self._one("WHERE i.id = ?", item_id)
+        return Item(item_id, scope, fate, *texts, new.metadata, new.key, 1, now)
 
     def find_key(self, scope: Scope, key: str, fate: Fate, since: float = 0.0) -> Item | None:
         """Return the newest item of the scope with that key, created after ``since``."""

@@ -1,4 +1,4 @@
-"""One scope's memories never reach another, whatever the words."""
+"""What is stored is found again, and one scope's memories never reach another."""
 
 import itertools
 
@@ -71,4 +71,21 @@ def test_ignored_writes_are_never_found() -> None:
     store.add(scope, NewItem("Norway's capital is Oslo"), Fate.IGNORED, now=1.0)
     assert store.search(scope, "Oslo", 5) == []
     assert store.memories(scope, 5) == []
+    store.close()
+
+
+def test_added_item_is_what_is_stored() -> None:
+    store = Store()
+    scope = Scope(Service.MEMORYSYNC, "a", "t", "p", "u")
+    new = NewItem("text", "type", "role", "speaker", "source", "occurred_at", '{"m": 1}', "key")
+    added = store.add(scope, new, Fate.STORED, now=7.5)
+    assert store.items() == [added]
+    assert (added.text, added.type, added.role, added.speaker) == (
+        "text",
+        "type",
+        "role",
+        "speaker",
+    )
+    assert (added.source, added.occurred_at) == ("source", "occurred_at")
+    assert (added.metadata, added.key, added.deliveries) == ('{"m": 1}', "key", 1)
     store.close()
