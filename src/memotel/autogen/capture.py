@@ -55,15 +55,25 @@ class Tee:
     would else find the question in memory as soon as it is asked.
     """
 
-    def __init__(self, writer: Writer, options: Options) -> None:
+    def __init__(
+        self,
+        writer: Writer,
+        options: Options,
+        history: Sequence[tuple[Speaker, str]] = (),
+        own_names: Sequence[str] = (),
+    ) -> None:
         self._writer = writer
         self._options = options
         self._wanted = WANTED[options.capture]
         self._observer = f"{options.name}:{next(_numbers)}"
-        self._history: list[tuple[Speaker, str]] = []
+        self._history = list(history)
         self._held: list[Voice] = []
-        self._own_names: list[str] = []
+        self._own_names = list(own_names)
         self._is_reply_due = False
+
+    def __deepcopy__(self, memo: object) -> "Tee":
+        """Return an ear for a copied context: it has heard the same, and writes to the same memory."""
+        return Tee(self._writer, self._options, self._history, self._own_names)
 
     @property
     def own_name(self) -> str | None:

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from memotel.autogen.compat import ChatCompletionContext, LLMMessage
 from memotel.autogen.messages import Block, laid_over
+from memotel.autogen.tokens import fitting, room_for
 
 VIEWED = ("get_messages", "add_message", "clear", "save_state", "load_state")
 _log = logging.getLogger("memotel.autogen")
@@ -43,6 +44,7 @@ class ContextView:
     """The view over one context. Its methods stand in for the context's own of the same names."""
 
     def __init__(self, context: ChatCompletionContext) -> None:
+        self._context = context
         self._inner: dict[str, Callable[..., Awaitable[Any]]] = {
             name: getattr(context, name) for name in VIEWED if hasattr(context, name)
         }
@@ -76,8 +78,12 @@ class ContextView:
 
     async def get_messages(self) -> list[LLMMessage]:
         """Return the context's messages with the blocks shown, or as they are when the context itself asks."""
-        messages = await self.messages()
-        return messages if _is_bare.get() else laid_over(messages, list(self._blocks.values()))
+        if _is_bare.get():
+            return await self.messages()
+        blocks = fitting(self._context, list(self._blocks.values()))
+        with room_for(self._context, blocks):
+            messages = await self.messages()
+        return laid_over(messages, blocks)
 
     async def add_message(self, message: LLMMessage) -> None:
         """Add a message to the context, and tell the listeners."""
