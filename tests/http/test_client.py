@@ -15,6 +15,8 @@ from memotel.errors import (
 from memotel.http import HttpClient, HttpRequest
 from memotel.outcomes import Phase
 
+pytestmark = pytest.mark.usefixtures("any_loop")
+
 
 def test_send_returns_status_headers_and_body() -> None:
     async def scenario() -> None:

@@ -10,6 +10,8 @@ from sockets import full_backlog, refused_port
 
 from memotel.http.connecting import Address, connect
 
+pytestmark = pytest.mark.usefixtures("any_loop")
+
 
 def at(port: int) -> Address:
     return Address(socket.AF_INET, ("127.0.0.1", port))

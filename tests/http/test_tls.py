@@ -15,6 +15,8 @@ from memotel.config import NetworkPolicy
 from memotel.errors import ConfigurationError, TransportError
 from memotel.http.tls import ContextShelf, TlsSetting, build_context, context_flight, tls_setting
 
+pytestmark = pytest.mark.usefixtures("any_loop")
+
 
 def test_a_certificate_of_an_unknown_authority_is_refused_and_the_error_says_so() -> None:
     async def scenario() -> None:

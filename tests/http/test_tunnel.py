@@ -20,6 +20,8 @@ from memotel.errors import BudgetExceededError, TransportError
 from memotel.http.tunnel import status_of
 from memotel.outcomes import Phase
 
+pytestmark = pytest.mark.usefixtures("any_loop")
+
 SERVICE = "https://memory.invalid"
 
 

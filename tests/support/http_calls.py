@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -14,6 +14,9 @@ from memotel.http.resolver import Resolver
 from memotel.outcomes import Phase
 
 T = TypeVar("T")
+
+new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.SelectorEventLoop
+"""What makes the loop of a test; the fixture `any_loop` puts another one here."""
 
 SCHEDULING_S = 1.0
 """What a loaded machine may add to a deadline. Without the deadline these requests would last 20 s and more."""
@@ -37,7 +40,8 @@ def in_loop(scenario: Coroutine[Any, Any, T]) -> T:
         assert not asyncio.all_tasks() - {asyncio.current_task()}
         return result
 
-    return asyncio.run(run())
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        return runner.run(run())
 
 
 @asynccontextmanager

@@ -28,9 +28,18 @@ async def connect(
     """
     if left_s is not None and left_s <= 0:
         raise TimeoutError
+    sock = await _reach_first(addresses, left_s, stagger_s)
+    # From here on the socket is the transport's to close.
+    _, wire = await asyncio.get_running_loop().create_connection(Wire, sock=sock)
+    return wire
+
+
+async def _reach_first(
+    addresses: Sequence[Address], left_s: float | None, stagger_s: float
+) -> socket.socket:
     if len(addresses) == 1:
         async with asyncio.timeout(left_s):
-            return await _attempt(addresses[0])
+            return await _reach(addresses[0])
     race = _Race(addresses, None if left_s is None else monotonic() + left_s, stagger_s)
     try:
         return await race.run()
@@ -38,18 +47,16 @@ async def connect(
         race.stop()
 
 
-async def _attempt(address: Address) -> Wire:
+async def _reach(address: Address) -> socket.socket:
     # asyncio sets TCP_NODELAY only on sockets that name their protocol.
     sock = socket.socket(address.family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         sock.setblocking(False)
-        loop = asyncio.get_running_loop()
-        await loop.sock_connect(sock, address.sockaddr)
-        _, wire = await loop.create_connection(Wire, sock=sock)
+        await asyncio.get_running_loop().sock_connect(sock, address.sockaddr)
     except BaseException:
         sock.close()
         raise
-    return wire
+    return sock
 
 
 class _Race:
@@ -59,12 +66,12 @@ class _Race:
         self, addresses: Sequence[Address], ends_at: float | None, stagger_s: float
     ) -> None:
         self._waiting = list(reversed(addresses))
-        self._running: set[asyncio.Task[Wire]] = set()
+        self._running: set[asyncio.Task[socket.socket]] = set()
         self._errors: list[OSError] = []
         self._ends_at = ends_at
         self._stagger_s = stagger_s
 
-    async def run(self) -> Wire:
+    async def run(self) -> socket.socket:
         """Return the winner."""
         while self._waiting or self._running:
             self._start_next()
@@ -80,7 +87,7 @@ class _Race:
 
     def _start_next(self) -> None:
         if self._waiting:
-            self._running.add(asyncio.ensure_future(_attempt(self._waiting.pop())))
+            self._running.add(asyncio.ensure_future(_reach(self._waiting.pop())))
 
     def _patience_s(self) -> float | None:
         left_s = None if self._ends_at is None else max(self._ends_at - monotonic(), 0)
@@ -88,8 +95,8 @@ class _Race:
             return left_s
         return self._stagger_s if left_s is None else min(left_s, self._stagger_s)
 
-    def _winner_of(self, done: set[asyncio.Task[Wire]]) -> Wire | None:
-        winner: Wire | None = None
+    def _winner_of(self, done: set[asyncio.Task[socket.socket]]) -> socket.socket | None:
+        winner: socket.socket | None = None
         for task in done:
             error = task.exception()
             if isinstance(error, OSError):
@@ -99,7 +106,7 @@ class _Race:
             elif winner is None:
                 winner = task.result()
             else:
-                task.result().abort()
+                task.result().close()
         return winner
 
     def stop(self) -> None:
@@ -109,6 +116,6 @@ class _Race:
             task.cancel()
 
 
-def _discard(task: asyncio.Task[Wire]) -> None:
+def _discard(task: asyncio.Task[socket.socket]) -> None:
     if not task.cancelled() and task.exception() is None:
-        task.result().abort()
+        task.result().close()
