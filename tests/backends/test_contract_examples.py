@@ -218,6 +218,8 @@ def test_memorysync_query_refuses_what_is_no_list(body: object) -> None:
         (turn("skipped_for_a_new_reason"), IGNORED),
         (turn("queued_in_a_new_way"), (WriteOutcome.STORED, None)),
         (answer({"memory_id": "m_3", "status": "ok"}), STORED),
+        (answer({"status": "processing"}), STORED),
+        (answer({"status": "skipped", "reason": "low value"}), IGNORED),
         (answer({"status": "ok"}), QUOTA),
         (answer({"status": "ok", "request_id": "r1"}), QUOTA),
         (answer({"status": "ok", "memory_id": None}), QUOTA),
@@ -239,6 +241,8 @@ def test_memorysync_turn_that_failed_may_be_sent_again() -> None:
         MEMORYSYNC.read_write(turn("failed"))
     assert caught.value.is_retryable
     assert (caught.value.status_code, caught.value.code) == (201, "failed")
+    with pytest.raises(ServiceUnavailableError):
+        MEMORYSYNC.read_write(answer({"status": "failed"}))
 
 
 @pytest.mark.parametrize(

@@ -174,7 +174,7 @@ class MemorySyncBackend:
             ResponseFormatError: the body says nothing that is documented.
         """
         body = mapping_of(success_body(response, self.provider, self._clock))
-        if body.get("processing_status") == FAILED:
+        if FAILED in (body.get("processing_status"), body.get("status")):
             raise self._failed(response)
         fate = fate_of(body)
         if fate is None:

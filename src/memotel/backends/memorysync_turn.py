@@ -84,6 +84,8 @@ def fate_of(answer: Mapping[str, Json]) -> Fate | None:
 def _without_status(answer: Mapping[str, Json]) -> Fate | None:
     if answer.get("already_exists") is True:
         return DUPLICATE
+    if answer.get("status") == "skipped":
+        return IGNORED
     told = {name for name in _KNOWN_FIELDS if answer.get(name) is not None}
     if told == {"status"} and answer["status"] == "ok":
         return OVER_QUOTA
