@@ -23,10 +23,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     module_name = COMMANDS[command][0]
     try:
         module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] == "memotel":
+    except ImportError as error:
+        missing = (error.name or "").split(".")[0]
+        if missing == "memotel":
             raise
-        sys.stderr.write(f'memotel {command} needs {error.name}: pip install "memotel[all]"\n')
+        reason = f"it needs {missing}" if missing else str(error)
+        sys.stderr.write(f'memotel {command}: {reason}; pip install "memotel[all]"\n')
         return EXIT_USAGE
     status: int = module.main(rest)
     return status
