@@ -4,6 +4,7 @@ Everything here is a pure function of agent objects and works by what they have,
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from memotel.outcomes import Speaker
 
@@ -85,4 +86,10 @@ def introduction_of(manager: object) -> str:
 
 
 def _is_a(agent: object, class_name: str) -> bool:
-    return any(kind.__name__ == class_name for kind in type(agent).__mro__)
+    kind: type = type(agent)
+    return class_name in _class_names(kind)
+
+
+@lru_cache(maxsize=1_000)
+def _class_names(kind: type) -> frozenset[str]:
+    return frozenset(ancestor.__name__ for ancestor in kind.__mro__)

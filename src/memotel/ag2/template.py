@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 from memotel.config import check
 
@@ -53,7 +54,11 @@ class ContextTemplate:
 
     def _harmless(self, context: str) -> str:
         inner = _BLANK_LINES.sub("\n", context)
-        for delimiter in (self.head.strip(), self.tail.strip()):
-            if delimiter:
-                inner = re.sub(re.escape(delimiter), _REMOVED, inner, flags=re.IGNORECASE)
-        return inner
+        delimiters = _delimiters(self.head.strip(), self.tail.strip())
+        return delimiters.sub(_REMOVED, inner) if delimiters else inner
+
+
+@lru_cache(maxsize=1_000)
+def _delimiters(head: str, tail: str) -> re.Pattern[str] | None:
+    parts = [re.escape(part) for part in (head, tail) if part]
+    return re.compile("|".join(parts), re.IGNORECASE) if parts else None

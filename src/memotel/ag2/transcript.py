@@ -111,8 +111,13 @@ class Transcripts:
 
     def conversation(self, agent: object, partner: object) -> Conversation:
         """Return the agent's view of its conversation with `partner`."""
-        with_partners = self._conversations.setdefault(agent, WeakKeyDictionary())
-        return with_partners.setdefault(partner, Conversation())
+        with_partners = self._conversations.get(agent)
+        if with_partners is None:
+            with_partners = self._conversations[agent] = WeakKeyDictionary()
+        conversation = with_partners.get(partner)
+        if conversation is None:
+            conversation = with_partners[partner] = Conversation()
+        return conversation
 
     def direct_calls(self, agent: object) -> DirectCalls:
         """Return what programs passed to the agent themselves."""
