@@ -65,7 +65,7 @@ def test_a_session_of_its_own_is_stable() -> None:
 
 def test_user_id_is_required() -> None:
     with pytest.raises(TypeError, match="user_id"):
-        MemorySyncCapability(api_key="k")  # type: ignore[call-arg]
+        MemorySyncCapability(api_key="k")  # type: ignore[call-arg] # what is tested
 
 
 @pytest.mark.parametrize(

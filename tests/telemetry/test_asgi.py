@@ -38,7 +38,7 @@ async def ask(
     }
     await app(scope, receive, send)  # type: ignore[operator] # an ASGI application
     start, body = sent
-    return int(str(start["status"])), dict(start["headers"]), bytes(body["body"])  # type: ignore[call-overload]
+    return int(str(start["status"])), dict(start["headers"]), bytes(body["body"])  # type: ignore[call-overload] # an ASGI message is a dict of objects
 
 
 @pytest.fixture
@@ -77,7 +77,7 @@ def test_only_reading_is_allowed(registry: CollectorRegistry) -> None:
 
 def test_other_protocols_are_refused(registry: CollectorRegistry) -> None:
     with pytest.raises(RuntimeError, match="websocket"):
-        asyncio.run(metrics_app(registry)({"type": "websocket"}, None, None))  # type: ignore[arg-type]
+        asyncio.run(metrics_app(registry)({"type": "websocket"}, None, None))  # type: ignore[arg-type] # refused before receive and send are used
 
 
 def test_collection_does_not_hold_up_the_event_loop() -> None:

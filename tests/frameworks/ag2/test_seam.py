@@ -118,7 +118,7 @@ def test_an_asynchronous_function_and_a_partial_are_shown_memory(client: Recordi
         return True, "answered"
 
     function = functools.partial(own, "> ")
-    function.__name__ = "own"  # type: ignore[attr-defined]
+    function.__name__ = "own"  # type: ignore[attr-defined] # a Callable by its type
     agent.register_reply([ConversableAgent, None], function, ignore_async_in_sync_chat=True)
     result = chat(person(), agent, QUESTION, is_async=True, max_turns=1)
     assert result.chat_history[-1]["content"] == "answered"

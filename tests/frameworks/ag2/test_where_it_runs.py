@@ -526,7 +526,7 @@ def test_cancellation_passes(client: RecordingClient) -> None:
         await asyncio.sleep(60)
 
     async def run() -> None:
-        client.arecall = never  # type: ignore[method-assign, assignment]
+        client.arecall = never  # type: ignore[method-assign, assignment] # a recall that never ends
         task = asyncio.create_task(
             person().a_initiate_chat(agent, message=QUESTION, max_turns=1, silent=True)
         )
