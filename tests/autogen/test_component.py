@@ -24,6 +24,7 @@ from memotel.config import (
     PermitPolicy,
     RecallPolicy,
     RetryPolicy,
+    WatchdogPolicy,
     WritePolicy,
 )
 from memotel.errors import ConfigurationError
@@ -76,6 +77,7 @@ COMMON: dict[str, Any] = {
     "permits": PermitPolicy(recalls=3),
     "recall": RecallPolicy(top_k=2),
     "writes": WritePolicy(max_in_flight=4, initial_in_flight=2),
+    "watchdog": WatchdogPolicy(grace_s=2.0),
 }
 WITHOUT_FORM = {"transport", "network", "outbox_policy"}
 

@@ -15,7 +15,14 @@ from typing import Any, Literal
 from urllib.parse import urlsplit
 
 from memotel.autogen.compat import BaseModel
-from memotel.config import BreakerPolicy, PermitPolicy, RecallPolicy, RetryPolicy, WritePolicy
+from memotel.config import (
+    BreakerPolicy,
+    PermitPolicy,
+    RecallPolicy,
+    RetryPolicy,
+    WatchdogPolicy,
+    WritePolicy,
+)
 from memotel.errors import ConfigurationError
 from memotel.outcomes import Provider
 from memotel.settings import KEY_VARIABLES, read_environment
@@ -66,6 +73,7 @@ class MemoryConfig(BaseModel):
     retry: RetryPolicy | None = None
     permits: PermitPolicy | None = None
     writes: WritePolicy | None = None
+    watchdog: WatchdogPolicy | None = None
 
 
 class RekallConfig(MemoryConfig):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
-from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
 from autogen_agentchat.conditions import MaxMessageTermination, TextMentionTermination
 from autogen_agentchat.messages import TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat, Swarm
@@ -144,6 +144,21 @@ def test_named_people_are_people(make_memory: MakeMemory, memory_server: DevServ
 
     asyncio.run(talk())
     assert said(memory_server) == {("user", "I drink green tea."): 1}
+
+
+def test_user_proxy_in_a_team_speaks_for_a_person(
+    make_memory: MakeMemory, memory_server: DevServer
+) -> None:
+    memory = make_memory(capture="both")
+    helper = AssistantAgent("helper", ScriptedModel(["How many hives?", "Noted."]), memory=[memory])
+    proxy = UserProxyAgent("user_proxy", input_func=lambda _: "I have seven hives.")
+    run(RoundRobinGroupChat([helper, proxy], max_turns=3), memory, "I keep bees.")
+    assert said(memory_server) == {
+        ("user", "I keep bees."): 1,
+        ("assistant", "How many hives?"): 1,
+        ("user", "I have seven hives."): 1,
+        ("assistant", "Noted."): 1,
+    }
 
 
 def test_hand_offs_and_the_thoughts_they_bring_are_not_kept(
