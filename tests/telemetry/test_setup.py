@@ -264,7 +264,7 @@ def test_targets_file_that_cannot_be_written_leaves_nothing_behind(
     folder = os.path.join(tmp_path, "folder")  # noqa: PTH118 # a path for another process
     found = run(f"os.mkdir({folder!r}); print(refused(prometheus_port=0, targets_file={folder!r}))")
     assert "targets_file must be a path that can be written" in found[0]
-    assert os.listdir(tmp_path) == ["folder"]  # noqa: PTH208
+    assert os.listdir(tmp_path) == ["folder"]  # noqa: PTH208 # one name, as the shell shows it
 
 
 def test_metrics_app_needs_no_port() -> None:
