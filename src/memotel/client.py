@@ -5,7 +5,6 @@ in the caller's thread instead of awaiting.
 """
 
 import asyncio
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -14,11 +13,13 @@ from typing import Self, cast
 
 from memotel import runtime
 from memotel.attachment import Attachment, attach
+from memotel.backends import codec_for
 from memotel.calls import Call
 from memotel.config import ClientSettings
 from memotel.counts import Count, Counts
 from memotel.errors import InvalidRequestError
 from memotel.middleware.bridge import drive
+from memotel.notices import Event, Notices, fault_of
 from memotel.outcomes import Operation, Outcome, Part, RefusalReason, Speaker, WriteOutcome
 from memotel.policy.hygiene import Cut, clean, cut_prompt, redacted
 from memotel.telemetry.instruments import declare_client, install
@@ -38,7 +39,6 @@ from memotel.values import (
 )
 from memotel.writes.path import WriteStats
 
-_log = logging.getLogger("memotel.client")
 _is_paused: ContextVar[bool] = ContextVar("memotel_paused", default=False)
 
 
@@ -54,6 +54,7 @@ class MemoryClient:
         self.adapter = settings.adapter
         self._attachment: Attachment | None = None
         self._is_closed = False
+        self._own_notices = Notices(self.provider, settings.account)
         install()
         declare_client(self.counts, self.provider, self.adapter)
 
@@ -66,9 +67,20 @@ class MemoryClient:
         return self.settings.account
 
     @property
+    def max_turn_chars(self) -> int:
+        """The longest turn that the service keeps whole, in characters."""
+        return codec_for(self.provider).max_turn_chars
+
+    @property
     def counts(self) -> Counts:
         """The counters of this process."""
         return runtime.current().counts
+
+    @property
+    def notices(self) -> Notices:
+        """What says state changes and faults in the log: the account's, once there is one."""
+        attachment = self._attachment
+        return self._own_notices if attachment is None else attachment.account.notices
 
     def recall(self, scope: Scope, prompt: str, *, agent: str | None = None) -> RecallResult:
         """Ask memory about `prompt`, blocking at most the recall budget. Raises nothing of memotel's.
@@ -262,9 +274,9 @@ class MemoryClient:
         call.settle(Outcome.INTERNAL_ERROR, error=error)
         outcome = cast("Outcome", call.future.result().outcome)
         if outcome is Outcome.INTERNAL_ERROR:
-            _log.warning(
-                "recall.internal_error: %s; the reply goes on without memories",
-                type(error).__name__,
+            self.notices.say(
+                Event.RECALL_FAILED,
+                f"memotel failed ({fault_of(error)}); the reply goes on without memories",
             )
         return outcome
 

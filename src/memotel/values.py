@@ -3,6 +3,7 @@
 Adapters turn framework shapes into these; backends turn these into wire formats.
 """
 
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -159,12 +160,16 @@ class WriteAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Save:
-    """An explicit add of one text that the caller waits for."""
+    """An explicit add of one text that the caller waits for.
+
+    `key` is new for each save, and the same on each attempt of it: saying a thing twice keeps it twice.
+    """
 
     scope: Scope
     text: str
     source: str = ""
     metadata: Mapping[str, Json] = field(default_factory=dict)
+    key: str = field(default_factory=lambda: uuid.uuid4().hex)
 
 
 @dataclass(frozen=True, slots=True)

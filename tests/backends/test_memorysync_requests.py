@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memotel.backends import MemorySyncBackend
 from memotel.backends.fingerprints import fnv1a64
 from memotel.backends.memorysync_turn import MAX_TEXT_CHARS
-from memotel.errors import ConfigurationError
+from memotel.errors import ConfigurationError, InvalidRequestError
 from memotel.http.messages import HttpRequest
 from memotel.outcomes import Adapter, Provider, Speaker
 from memotel.values import Recall, Save, Scope, Search, Turn, Write
@@ -72,7 +72,7 @@ def test_request_without_a_tenant_is_our_own_mistake() -> None:
 
 
 def test_user_id_that_would_arrive_as_anothers_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="user_id"):
+    with pytest.raises(InvalidRequestError, match="user_id"):
         MEMORYSYNC.recall_request(Recall(Scope("\ud800"), "tea?"), "t1")
 
 
@@ -178,7 +178,7 @@ def test_add_names_its_user_in_a_header() -> None:
 
 @pytest.mark.parametrize("user", ["", "a\r\nX-API-Key: x", " ada", "ada ", "zoë"])
 def test_add_refuses_a_user_that_would_arrive_as_another(user: str) -> None:
-    with pytest.raises(ConfigurationError, match="user_id"):
+    with pytest.raises(InvalidRequestError, match="user_id"):
         MEMORYSYNC.save_request(Save(Scope(user), "likes tea"), "t1")
 
 

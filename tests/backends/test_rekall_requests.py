@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from memotel.backends import RekallBackend
-from memotel.backends.rekall import MEMORY_TYPES
+from memotel.backends.rekall import MAX_CONTENT_CHARS, MEMORY_TYPES
 from memotel.errors import ConfigurationError
 from memotel.http.messages import HttpRequest, HttpResponse
 from memotel.outcomes import Adapter, Provider, Speaker
@@ -145,15 +145,18 @@ def test_save_is_a_write_with_a_key_of_its_words() -> None:
     }
 
 
-def test_save_said_twice_has_one_key_and_anything_else_its_own() -> None:
-    first = Save(ADA, "I like tea", source="tool", metadata={"a": 1})
-    others = [
-        replace(first, scope=Scope("bob", "s1")),
-        replace(first, scope=Scope("ada", "s2")),
-        replace(first, text="I like coffee"),
-        replace(first, source="agent"),
-        replace(first, metadata={"a": 2}),
-    ]
-    keys = [REKALL.save_request(save, None).headers for save in (first, *others)]
-    assert REKALL.save_request(replace(first), None).headers == keys[0]
-    assert len(set(keys)) == len(keys)
+def test_each_save_has_a_key_of_its_own_that_stays_with_it() -> None:
+    first, second = Save(ADA, "likes tea"), Save(ADA, "likes tea")
+
+    assert REKALL.save_request(first, None).headers == REKALL.save_request(first, None).headers
+    assert REKALL.save_request(first, None).headers != REKALL.save_request(second, None).headers
+
+
+def test_turn_longer_than_rekall_takes_is_cut_and_says_so() -> None:
+    turn = Turn(ADA, Speaker.HUMAN, "x" * (MAX_CONTENT_CHARS + 1))
+
+    request = REKALL.write_request(Write(turn, "key", "account", 0.0, Adapter.AG2), None)
+
+    body = json.loads(request.body or b"")
+    assert len(body["content"]) == MAX_CONTENT_CHARS
+    assert body["metadata"]["truncated"] is True

@@ -81,3 +81,12 @@ def test_relevance_takes_away_what_scores_too_low(min_score: float | None, kept:
 
 def test_relevance_keeps_a_memory_without_a_score() -> None:
     assert relevant(memories("tea"), 0.9).items[0].text == "tea"
+
+
+def test_relevance_does_not_show_the_question_as_a_memory() -> None:
+    found = memories("human: Which  tea do I like?", "likes Assam", context="both")
+
+    result = relevant(found, None, "Which tea do I like?")
+
+    assert [m.text for m in result.items] == ["likes Assam"]
+    assert result.context == ""

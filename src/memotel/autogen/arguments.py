@@ -8,24 +8,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
-from ssl import SSLContext
-from typing import Literal, TypedDict
+from typing import Literal
 
 from memotel.autogen.messages import Placement
 from memotel.config import (
-    BreakerPolicy,
     ClientSettings,
-    NetworkPolicy,
-    OutboxPolicy,
-    PermitPolicy,
-    RecallPolicy,
-    Redact,
-    RetryPolicy,
-    WritePolicy,
     check,
 )
 from memotel.credentials import CredentialCallable
 from memotel.errors import ConfigurationError
+from memotel.options import SharedOptions
 from memotel.outcomes import Adapter, Provider
 from memotel.settings import resolve
 from memotel.values import Scope
@@ -38,38 +30,10 @@ USER_NAMES = ("user", "user_proxy")
 _NAME = re.compile(r"[\w .:-]{1,64}")
 
 
-class Settings(TypedDict, total=False):
+class Settings(SharedOptions, total=False):
     """Every further setting, as the README's table names it; None means not given."""
 
     api_key_file: str | Path | None
-    min_prompt_chars: int | None
-    min_score: float | None
-    max_prompt_chars: int | None
-    max_context_chars: int | None
-    max_recalls_in_flight: int | None
-    search_timeout: float | None
-    exit_drain_timeout: float | None
-    outbox: str | None
-    outbox_max_writes: int | None
-    outbox_max_bytes: int | None
-    on_full: Literal["drop_newest", "raise"] | None
-    proxy: str | None
-    verify: bool | str | SSLContext | None
-    cert: str | tuple[str, ...] | None
-    keepalive: float | None
-    propagate: bool | None
-    record_session_id: bool | None
-    allow_insecure_http: bool | None
-    account: str | None
-    redact: Redact | None
-    transport: object | None
-    recall: RecallPolicy | None
-    breaker: BreakerPolicy | None
-    retry: RetryPolicy | None
-    permits: PermitPolicy | None
-    writes: WritePolicy | None
-    outbox_policy: OutboxPolicy | None
-    network: NetworkPolicy | None
 
 
 class Arguments(Settings, total=False):

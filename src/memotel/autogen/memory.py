@@ -1,6 +1,5 @@
 """The framework half: AutoGen's `Memory` over a `MemoryClient`. Which service it is stands in `services.py`."""
 
-import logging
 import uuid
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Self, Unpack
@@ -23,10 +22,10 @@ from memotel.autogen.content import from_memory, metadata_of, to_text
 from memotel.autogen.messages import Block, block_text, query_of
 from memotel.autogen.surface import MemoryContext, Surface, surface_of
 from memotel.client import MemoryClient
+from memotel.errors import InvalidRequestError
+from memotel.notices import Event, fault_of
 from memotel.outcomes import Provider, Speaker
 from memotel.values import FlushReport, Turn, WriteAnswer
-
-_log = logging.getLogger("memotel.autogen")
 
 
 class AgentMemory(Memory, Component[MemoryConfig]):
@@ -72,7 +71,8 @@ class AgentMemory(Memory, Component[MemoryConfig]):
         try:
             found = await self._update(surface_of(model_context))
         except Exception as error:  # noqa: BLE001 # memory must not break the reply that it is meant to help
-            _log.warning("the agent answers without memories: %s", type(error).__name__)
+            said = f"the agent answers without memories ({fault_of(error)})"
+            self._client.notices.say(Event.HOOK_FAILED, said)
             found = []
         results = found if self._options.emit_event else []
         return UpdateContextResult(memories=MemoryQueryResult(results=results))
@@ -115,12 +115,13 @@ class AgentMemory(Memory, Component[MemoryConfig]):
         cancellation_token: CancellationToken | None = None,
     ) -> WriteAnswer | None:
         """Do what `add` does, and return the service's answer; None where the item waits in the outbox."""
+        text = self._whole(to_text(content))
         metadata = metadata_of(content)
         speaker = metadata.get("speaker")
         turn = Turn(
             scope=self._options.scope,
             speaker=next((known for known in Speaker if known == speaker), self.added_as),
-            text=to_text(content),
+            text=text,
             message_id=message_id,
             observer=self.name,
             source=SOURCE,
@@ -128,6 +129,16 @@ class AgentMemory(Memory, Component[MemoryConfig]):
         )
         timeout_s = self._client.settings.writes.attempt_budget_s
         return await abandonable(self._client.adeliver(turn, timeout_s), cancellation_token)
+
+    def _whole(self, text: str) -> str:
+        """Return the text; raises `InvalidRequestError` where the service would keep a part of it only."""
+        most = self._client.max_turn_chars
+        if len(text) > most:
+            raise InvalidRequestError(
+                f"content has {len(text):,} characters; {self.provider} keeps at most {most:,}: add it in parts",
+                status_code=0,
+            )
+        return text
 
     async def clear(self) -> None:
         """Do nothing: the memory at the service is durable and shared, and an agent's reset must not empty it."""

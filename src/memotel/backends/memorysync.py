@@ -24,7 +24,7 @@ from memotel.backends.memorysync_turn import (
     session_of,
     speaker_of,
 )
-from memotel.backends.outgoing import header_value, user_of
+from memotel.backends.outgoing import header_value, user_header, user_of
 from memotel.backends.reading import (
     SERVICE_NAMES,
     id_of,
@@ -66,6 +66,7 @@ class MemorySyncBackend:
     """
 
     provider = Provider.MEMORYSYNC
+    max_turn_chars = MAX_TEXT_CHARS
     needs_tenant = True
     write_operation = "upsert_memory"
 
@@ -192,7 +193,7 @@ class MemorySyncBackend:
             "source": save.source or "memotel",
             "metadata": dict(save.metadata),
         }
-        user = header_value("user_id", save.scope.user_id)
+        user = user_header(save.scope)
         headers = (("X-End-User-ID", user),)
         return HttpRequest("POST", _ADD_PATH, _ADD_PATH, jsontext.dumps(body), headers)
 

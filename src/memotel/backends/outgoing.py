@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from memotel.errors import ConfigurationError
+from memotel.errors import ConfigurationError, InvalidRequestError
 from memotel.values import Scope
 
 _HEADER_VALUE: Final = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
@@ -27,10 +27,22 @@ def user_of(scope: Scope) -> str:
     """Return the user id.
 
     Raises:
-        ConfigurationError: it has no UTF-8 form (half a surrogate pair), so it would arrive as another's.
+        InvalidRequestError: it has no UTF-8 form (half a surrogate pair), so it would arrive as another's.
     """
     try:
         scope.user_id.encode()
     except UnicodeEncodeError:
-        raise ConfigurationError("user_id must be valid Unicode text") from None
+        raise InvalidRequestError("user_id must be valid Unicode text", status_code=0) from None
     return scope.user_id
+
+
+def user_header(scope: Scope) -> str:
+    """Return the user id as a header carries it unchanged.
+
+    Raises:
+        InvalidRequestError: it is empty, not printable ASCII, or has spaces around it; it is not shown.
+    """
+    try:
+        return header_value("user_id", user_of(scope))
+    except ConfigurationError as error:
+        raise InvalidRequestError(str(error), status_code=0) from None

@@ -16,6 +16,8 @@ class Backend(Protocol):
 
     provider: Provider
     needs_tenant: bool
+    max_turn_chars: int
+    """The longest turn that the service keeps whole, in characters; a longer one is cut."""
     write_operation: str
     """`gen_ai.operation.name` of a write: "upsert_memory" or "create_memory"."""
 

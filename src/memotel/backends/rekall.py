@@ -10,7 +10,6 @@ from typing import Final
 
 from memotel.backends import jsontext
 from memotel.backends.errors import success_body
-from memotel.backends.fingerprints import digest
 from memotel.backends.outgoing import header_value
 from memotel.backends.reading import (
     id_of,
@@ -25,7 +24,7 @@ from memotel.outcomes import Provider, QuotaEvidence, Speaker, WriteOutcome
 from memotel.values import Json, Memories, Recall, Save, Search, Turn, Write, WriteAnswer
 
 MAX_CONTENT_CHARS: Final = 50_000
-"""Longest `content` that Rekall takes. The codec cuts nothing: a longer one is answered with an error."""
+"""Longest `content` that Rekall takes."""
 
 MEMORY_TYPES: Final = frozenset(
     {
@@ -51,6 +50,7 @@ class RekallBackend:
     """Rekall's codec. Pure, but for `clock`, asked when a `Retry-After` date has no `Date` beside it."""
 
     provider = Provider.REKALL
+    max_turn_chars = MAX_CONTENT_CHARS
     needs_tenant = False
     write_operation = "create_memory"
 
@@ -101,9 +101,14 @@ class RekallBackend:
         return Memories(memories, request_id=request_id_of(response))
 
     def write_request(self, write: Write, tenant: str | None) -> HttpRequest:
-        """Build the delivery of a write: the words, and who said them when as metadata."""
+        """Build the delivery of a write: the words, and who said them when as metadata.
+
+        Words beyond what Rekall takes are cut, and the metadata says so: a cut turn is kept, a refused one is lost.
+        """
         turn = write.turn
-        return _create(turn.text, {**_circumstances(turn), **turn.metadata}, write.key)
+        cut: dict[str, Json] = {"truncated": True} if len(turn.text) > MAX_CONTENT_CHARS else {}
+        metadata = {**_circumstances(turn), **turn.metadata, **cut}
+        return _create(turn.text[:MAX_CONTENT_CHARS], metadata, write.key)
 
     def read_write(self, response: HttpResponse) -> WriteAnswer:
         """Read the answer to a write. A 409 is a key already used: the service has it.
@@ -124,12 +129,9 @@ class RekallBackend:
         )
 
     def save_request(self, save: Save, tenant: str | None) -> HttpRequest:
-        """Build an explicit add. Its key is made of what it says, so that saying it twice keeps one."""
-        source = {"source": save.source} if save.source else {}
-        metadata = jsontext.dumps_plainly(save.metadata).decode()
-        scope = save.scope
-        key = digest("save", scope.user_id, scope.session_id, save.source, save.text, metadata)
-        return _create(save.text, {**source, **save.metadata}, key)
+        """Build an explicit add, under the save's own key."""
+        source: dict[str, Json] = {"source": save.source} if save.source else {}
+        return _create(save.text, {**source, **save.metadata}, save.key)
 
     def read_save(self, response: HttpResponse) -> WriteAnswer:
         """Read the answer to an explicit add, as `read_write`."""

@@ -1,14 +1,16 @@
-"""What the model will be shown, decided before the outcome is: relevant memories only, clean, of bounded size.
+"""What the model will be shown, decided before the outcome is: relevant memories, not the question, clean, bounded.
 
 A recall that brings back nothing but what scores too low is empty. Searches get all that the service sent.
 """
+
+from typing import cast
 
 from memotel.calls import Answer, Call, Handler
 from memotel.config import RecallPolicy
 from memotel.counts import Count, Counts
 from memotel.outcomes import Operation, Part
 from memotel.policy.hygiene import build_context, relevant
-from memotel.values import Memories
+from memotel.values import Memories, Recall
 
 
 def context(next_handler: Handler, policy: RecallPolicy, counts: Counts) -> Handler:
@@ -21,7 +23,7 @@ def context(next_handler: Handler, policy: RecallPolicy, counts: Counts) -> Hand
         answer = await next_handler(call)
         if not isinstance(answer, Memories) or call.operation is not Operation.RECALL:
             return answer
-        found = relevant(answer, policy.min_score)
+        found = relevant(answer, policy.min_score, cast("Recall", call.request).prompt)
         shown = build_context(found, policy.max_context_chars)
         if shown.is_cut:
             call.cuts += (Part.CONTEXT,)

@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, replace
 
 from memotel.config import Redact
-from memotel.values import Memories
+from memotel.values import Memories, Memory
 
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]"
@@ -48,15 +48,24 @@ def cut_prompt(text: str, max_chars: int) -> Cut:
     return Cut(head.rstrip(), True)
 
 
-def relevant(found: Memories, min_score: float | None) -> Memories:
-    """Return what scores at least `min_score`; a memory without a score stays.
+def relevant(found: Memories, min_score: float | None, prompt: str = "") -> Memories:
+    """Return what scores at least `min_score` and is not the prompt itself; a memory without a score stays.
 
-    Where the filter takes something away, the service's ready block goes too, since it shows all.
+    The question may have been kept a moment ago; shown as a memory it would only repeat itself. Where something is
+    taken away, the service's ready block goes too, since it shows all.
     """
-    if min_score is None:
-        return found
-    kept = tuple(m for m in found.items if m.score is None or m.score >= min_score)
+    asked = _bare(prompt)
+    kept = tuple(m for m in found.items if _is_wanted(m, min_score) and _bare(m.text) != asked)
     return found if len(kept) == len(found.items) else replace(found, items=kept, context="")
+
+
+def _is_wanted(memory: Memory, min_score: float | None) -> bool:
+    return min_score is None or memory.score is None or memory.score >= min_score
+
+
+def _bare(text: str) -> str:
+    """Return the words alone: without the speaker that a turn is stored under, spaces and case."""
+    return " ".join(text.removeprefix("human: ").removeprefix("ai: ").split()).casefold()
 
 
 def build_context(found: Memories, max_chars: int) -> Cut:

@@ -210,3 +210,12 @@ def test_dead_key_raises_an_authentication_error(memory_server: DevServer) -> No
     with pytest.raises(AuthenticationError) as caught:
         asyncio.run(memory.query("green tea"))
     assert KEY not in str(caught.value)
+
+
+def test_add_of_more_than_the_service_keeps_raises_and_sends_nothing(
+    memory_server: DevServer,
+) -> None:
+    memory = RekallMemory(memory_server.url, KEY)
+    with pytest.raises(InvalidRequestError, match="50,000"):
+        asyncio.run(memory.add(item("x" * 50_001)))
+    assert texts(memory_server) == []
