@@ -122,8 +122,8 @@ def test_write_of_another_type_is_semantic_and_keeps_the_word(odd: object) -> No
     assert (body["type"], body["metadata"]["type"]) == ("semantic", odd)
 
 
-def test_write_cuts_nothing() -> None:
-    long = "x" * 60_000
+def test_write_of_what_rekall_takes_is_whole() -> None:
+    long = "x" * MAX_CONTENT_CHARS
     write = replace(WRITE, turn=replace(TURN, text=long))
     assert body_of(REKALL.write_request(write, None))["content"] == long
 
