@@ -89,7 +89,7 @@ def _run(console: Console, server: DevServer, options: argparse.Namespace) -> in
     tempo = FAST if options.fast else Tempo()
     length_s = FAST_PROGRAMME_S if options.fast else PROGRAMME_S
     meter = Meter()
-    remembered = _two_sessions(console, server.url, tempo)
+    remembered = _two_sessions(console, server.url)
     load = Load(server.url, tempo, meter)
     load.start()
     try:
@@ -104,8 +104,9 @@ def _run(console: Console, server: DevServer, options: argparse.Namespace) -> in
     return _summary(console, load, meter, is_remembered=remembered)
 
 
-def _two_sessions(console: Console, url: str, tempo: Tempo) -> bool:
-    """Tell each agent facts in one session, ask in another; return whether all came back."""
+def _two_sessions(console: Console, url: str) -> bool:
+    """Tell each agent facts in one session, ask in another, without haste; return whether all came back."""
+    tempo = Tempo()
     console.rule("A first session tells, a second one asks")
     right = [_with_ag2(console, url, tempo)]
     right.append(asyncio.run(_with_autogen(console, url, tempo)))
