@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from memotel.ag2.base import Capability
-from memotel.ag2.template import DEFAULT_CONTEXT_TEMPLATE
 from memotel.counts import Counts
 from memotel.errors import MemotelError
+from memotel.memory.template import DEFAULT_CONTEXT_TEMPLATE
 from memotel.outcomes import Adapter, Outcome, Provider, Speaker, WriteOutcome
 from memotel.values import (
     FlushReport,

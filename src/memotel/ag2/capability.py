@@ -4,15 +4,15 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Unpack
 
-from memotel.ag2.base import Capability, Capture, scope_of
-from memotel.ag2.errors import MemorySyncAPIError
+from memotel.ag2.base import Capability, Capture
 from memotel.ag2.options import Options
-from memotel.ag2.scopes import checked_id
 from memotel.ag2.speakers import speaks_for_a_person
-from memotel.ag2.template import DEFAULT_CONTEXT_TEMPLATE, REKALL_CONTEXT_TEMPLATE
 from memotel.client import MemoryClient
 from memotel.credentials import CredentialCallable
 from memotel.errors import ConfigurationError, MemotelError
+from memotel.memory.errors import MemorySyncAPIError
+from memotel.memory.scopes import checked_id, scope_of
+from memotel.memory.template import DEFAULT_CONTEXT_TEMPLATE, REKALL_CONTEXT_TEMPLATE
 from memotel.outcomes import Adapter, Provider
 from memotel.settings import resolve
 

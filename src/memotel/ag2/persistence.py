@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from memotel.ag2.framework import histories, partner_of
 from memotel.ag2.hearing import Hearing, Utterance
 from memotel.ag2.messages import Message
-from memotel.ag2.scopes import Scopes
 from memotel.ag2.speakers import is_group_manager
-from memotel.ag2.template import ContextTemplate
 from memotel.ag2.transcript import News, Transcripts
 from memotel.client import MemoryClient
+from memotel.memory.scopes import Scopes
+from memotel.memory.template import ContextTemplate
 from memotel.outcomes import Speaker
 from memotel.values import Scope, Turn
 

@@ -13,9 +13,9 @@ from memotel.ag2.messages import (
     text_of,
     words_of,
 )
-from memotel.ag2.scopes import Scopes
-from memotel.ag2.template import ContextTemplate
 from memotel.client import MemoryClient
+from memotel.memory.scopes import Scopes
+from memotel.memory.template import ContextTemplate
 from memotel.values import RecallResult, Scope
 
 

@@ -11,7 +11,6 @@ from ag2_model import assistant, tool_call, with_model
 
 from ag2_memorysync import register_memory_tools
 from autogen import ConversableAgent, GroupChat, GroupChatManager, UserProxyAgent
-from memotel.ag2.tools import memory_tools
 from memotel.errors import (
     BudgetExceededError,
     MemotelError,
@@ -19,6 +18,7 @@ from memotel.errors import (
     RateLimitedError,
     TransportError,
 )
+from memotel.memory.tools import memory_tools
 from memotel.outcomes import WriteOutcome
 from memotel.values import Save, WriteAnswer
 

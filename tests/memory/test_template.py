@@ -2,8 +2,8 @@
 
 import pytest
 
-from memotel.ag2.template import DEFAULT_CONTEXT_TEMPLATE, ContextTemplate
 from memotel.errors import ConfigurationError
+from memotel.memory.template import DEFAULT_CONTEXT_TEMPLATE, ContextTemplate
 
 
 def test_block_replaces_the_place_and_formats_nothing() -> None:

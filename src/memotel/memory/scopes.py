@@ -10,7 +10,7 @@ from memotel.config import check
 from memotel.values import Scope
 
 _overrides: ContextVar[Mapping["Scopes", Scope]] = ContextVar(
-    "memotel_ag2_scopes", default=MappingProxyType({})
+    "memotel_scopes", default=MappingProxyType({})
 )
 
 
@@ -53,3 +53,10 @@ def checked_id(name: str, value: object) -> str:
 def new_session_id() -> str:
     """Return a session id that nobody has used."""
     return uuid.uuid4().hex
+
+
+def scope_of(user_id: str, session_id: str | None) -> Scope:
+    """Return the scope of a memory, with a session of its own where none is given."""
+    if session_id is None:
+        return Scope(user_id, new_session_id())
+    return Scope(user_id, checked_id("session_id", session_id))
