@@ -1,9 +1,9 @@
 """An account: one credential at one service, and everything that is shared by all who use it."""
 
-import logging
+import asyncio
 import random
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from weakref import WeakSet
 
@@ -20,6 +20,7 @@ from memotel.http.renewable import RenewableClient
 from memotel.middleware.credentials import Credentials
 from memotel.middleware.permits import Permits
 from memotel.middleware.tenant import Tenant
+from memotel.notices import Event, Notices
 from memotel.outcomes import CircuitState, Operation, QuotaState
 from memotel.policy.allowance import Allowance
 from memotel.policy.breaker import CircuitBreaker
@@ -30,7 +31,11 @@ from memotel.runtime import Runtime
 from memotel.values import Recall, Scope
 from memotel.writes.path import WritePath
 
-_log = logging.getLogger("memotel.account")
+_QUOTA_EVENTS = {
+    QuotaState.OK: Event.QUOTA_RETURNED,
+    QuotaState.LIMITED: Event.QUOTA_LIMITED,
+    QuotaState.SILENT: Event.QUOTA_SILENT,
+}
 
 
 class Account:
@@ -44,6 +49,7 @@ class Account:
         self.provider = settings.provider
         self.settings = settings
         self.runtime = runtime
+        self.notices = Notices(self.provider, self.key, later=self._later)
         self.codec = codec_for(settings.provider, settings.project_id)
         self.recall_http = self._http(settings.permits.recalls)
         self.write_http = self._http(settings.writes.max_in_flight)
@@ -62,12 +68,23 @@ class Account:
         self._declare()
 
     def _http(self, pool_size: int) -> RenewableClient:
-        settings, counts = self.settings, self.runtime.counts
+        settings = self.settings
         return RenewableClient(
             lambda: HttpClient(settings.base_url, settings.network, pool_size=pool_size),
             settings.watchdog,
-            lambda: counts.add(Count.CLIENTS_RENEWED, self.provider),
+            self._client_renewed,
         )
+
+    def _client_renewed(self) -> None:
+        self.runtime.counts.add(Count.CLIENTS_RENEWED, self.provider)
+        self.notices.say(
+            Event.HTTP_CLIENT_RENEWED,
+            "requests outlived their deadlines; new ones go to a fresh HTTP client",
+        )
+
+    def _later(self, wait_s: float, function: Callable[[], None]) -> None:
+        """Run `function` on the background loop after so many seconds."""
+        self.runtime.loop.call_soon(lambda: asyncio.get_running_loop().call_later(wait_s, function))
 
     def write_wait_s(self) -> float:
         """Return the seconds for which writes hold back: for an open circuit, or for the recalls' half of the rate limit."""
@@ -141,18 +158,17 @@ class Account:
     def _circuit_changed(self, state: CircuitState) -> None:
         self.runtime.counts.add(Count.CIRCUIT_TRANSITIONS, self.provider, state)
         if state is CircuitState.OPEN:
-            _log.warning(
-                "circuit.opened: %s is failing; replies go on without memories", self.provider
+            self.notices.enter(
+                Event.CIRCUIT_OPENED, "the service is failing; replies go on without memories"
             )
         elif state is CircuitState.CLOSED:
-            _log.warning("circuit.closed: %s answers again", self.provider)
+            self.notices.enter(Event.CIRCUIT_CLOSED, "the service answers again")
 
-    def _quota_changed(self, before: QuotaState, after: QuotaState) -> None:
-        if after is QuotaState.OK:
-            _log.warning("quota.returned: %s stores and recalls again", self.provider)
-        else:
-            _log.warning(
-                "quota.%s: the plan of %s is used up; recalls come back empty and writes wait",
-                after,
-                self.provider,
-            )
+    def _quota_changed(self, _: QuotaState, after: QuotaState) -> None:
+        is_back = after is QuotaState.OK
+        self.notices.enter(
+            _QUOTA_EVENTS[after],
+            "the plan stores and recalls again"
+            if is_back
+            else "the plan is used up; recalls come back empty and writes wait",
+        )

@@ -1,13 +1,14 @@
 """A client's hold on the runtime of one process: its account, its stacks and its write path; a fork makes it stale."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from memotel import runtime
 from memotel.account import Account
 from memotel.calls import Handler, Identity
 from memotel.config import ClientSettings
-from memotel.middleware.telemetry import current_traceparent
+from memotel.middleware.telemetry import current_traceparent, record_unsent_end
 from memotel.stack import recall_stack, sender, write_stack
 from memotel.telemetry.instruments import declare_client
 from memotel.writes.drain import Gates
@@ -50,7 +51,9 @@ def attach(client: object, settings: ClientSettings) -> Attachment:
             account.writes = _write_path(account, identity)
         account.clients.add(client)
     declare_client(now.counts, settings.provider, settings.adapter)
-    return Attachment(now, account, account.writes, recall_stack(account, identity))
+    return Attachment(
+        now, account, account.writes, recall_stack(account, identity, settings.recall)
+    )
 
 
 def _write_path(account: Account, identity: Identity) -> WritePath:
@@ -69,6 +72,7 @@ def _write_path(account: Account, identity: Identity) -> WritePath:
         ),
         redact=settings.redact,
         trace=current_traceparent,
+        on_unsent_end=partial(record_unsent_end, account.provider),
     )
 
 

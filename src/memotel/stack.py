@@ -4,13 +4,13 @@
       telemetry    span, metrics, outcome       telemetry    span linked to the turn's
       bridge       to the background loop       quota        evidence
       context      what the model is shown      permits      their own, few
-      quota        is this emptiness a quota?   reread       a key that changed
-      pause        key rejected, rate limited   tenant
-      breaker      an outage costs little       backend      wire format
-      permits      a bound on what is in flight   attempts   a span for each HTTP attempt
-      retry        one, if it can help            authorized the credential
-      reread       a key that changed             http       the deadline once more
-      tenant       MemorySync's look-up
+      quota        is this emptiness a quota?   credential   one line where it is rejected
+      pause        key rejected, rate limited   reread       a key that changed
+      breaker      an outage costs little       tenant
+      permits      a bound on what is in flight backend      wire format
+      retry        one, if it can help            attempts   a span for each HTTP attempt
+      reread       a key that changed             authorized the credential
+      tenant       MemorySync's look-up           http       the deadline once more
       backend      wire format
         attempts   a span for each HTTP attempt
         authorized the credential
@@ -22,6 +22,7 @@ opens it, and keeps its own pauses for credentials, rate and quota.
 
 from memotel.account import Account
 from memotel.calls import Call, Handler, Identity, Send
+from memotel.config import RecallPolicy
 from memotel.http.messages import HttpRequest, HttpResponse
 from memotel.http.renewable import RenewableClient
 from memotel.middleware.attempts import attempts
@@ -30,7 +31,7 @@ from memotel.middleware.breaker import breaker
 from memotel.middleware.bridge import bridge
 from memotel.middleware.context import context
 from memotel.middleware.credentials import authorized, reread
-from memotel.middleware.pause import pause
+from memotel.middleware.pause import pause, watch_credential
 from memotel.middleware.permits import permits
 from memotel.middleware.quota import quota
 from memotel.middleware.retry import retry
@@ -38,8 +39,8 @@ from memotel.middleware.telemetry import telemetry
 from memotel.middleware.tenant import tenant
 
 
-def recall_stack(account: Account, identity: Identity) -> Handler:
-    """Build the way of a recall, a search or a save."""
+def recall_stack(account: Account, identity: Identity, shown: RecallPolicy) -> Handler:
+    """Build the way of a recall, a search or a save; `shown` is the client's own, all else its account's."""
     settings, counts, loop = account.settings, account.runtime.counts, account.runtime.loop
     send = sender(account, identity, account.recall_http)
 
@@ -54,9 +55,9 @@ def recall_stack(account: Account, identity: Identity) -> Handler:
         handle, account.permits, settings.permits.wait_share, account.runtime.recalls_in_flight
     )
     handle = breaker(handle, account.circuit, loop)
-    handle = pause(handle, account.latch, account.recall_rate)
+    handle = pause(handle, account.latch, account.recall_rate, account.notices)
     handle = quota(handle, account.quota, counts)
-    handle = context(handle, settings.recall, counts)
+    handle = context(handle, shown, counts)
     handle = bridge(handle, loop)
     return telemetry(handle, identity, counts)
 
@@ -71,6 +72,7 @@ def write_stack(account: Account, identity: Identity) -> Handler:
         handle = tenant(handle, account.tenant, send)
     handle = reread(handle, account.credentials, account.tenant)
     handle = permits(handle, account.write_permits, wait_share=1.0)
+    handle = watch_credential(handle, account.notices)
     handle = quota(handle, account.quota, counts)
     return telemetry(handle, identity, counts)
 

@@ -10,6 +10,7 @@ from memotel.ag2.base import Capability
 from memotel.counts import Counts
 from memotel.errors import MemotelError
 from memotel.memory.template import DEFAULT_CONTEXT_TEMPLATE
+from memotel.notices import Notices
 from memotel.outcomes import Adapter, Outcome, Provider, Speaker, WriteOutcome
 from memotel.values import (
     FlushReport,
@@ -45,6 +46,7 @@ class RecordingClient:
     provider: Provider = Provider.MEMORYSYNC
     adapter: Adapter = Adapter.AG2
     counts: Counts = field(default_factory=Counts)
+    notices: Notices = field(default_factory=lambda: Notices("memorysync", "recording"))
     asked: list[Asked] = field(default_factory=list)
     turns: list[Turn] = field(default_factory=list)
     histories: list[list[tuple[Speaker, str]]] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""The one place where errors inside a hook end: counted, logged once per place, never raised into a chat."""
+"""The one place where errors inside a hook end: counted, logged, never raised into a chat."""
 
 import logging
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from memotel.client import MemoryClient
 from memotel.counts import Count
 from memotel.errors import MemotelError
+from memotel.notices import Event, fault_of
 from memotel.outcomes import Outcome, RefusalReason
 
 logger = logging.getLogger("memotel.ag2")
@@ -28,7 +29,7 @@ class Guard:
             client = self._client
             labels = (client.provider, client.adapter, Outcome.INTERNAL_ERROR)
             client.counts.add(Count.RECALLS, *labels)
-            self._log("recall", error)
+            self._log(Event.HOOK_RECALL_FAILED, error)
 
     @contextmanager
     def keep_writing(self) -> Iterator[None]:
@@ -39,11 +40,11 @@ class Guard:
         try:
             yield
         except MemotelError as error:
-            self._log("write", error)
+            self._log(Event.HOOK_WRITE_FAILED, error)
         except Exception as error:  # noqa: BLE001 # a hook that raises would abort the chat
             client = self._client
             client.counts.add(Count.REFUSED, client.provider, RefusalReason.INTERNAL_ERROR)
-            self._log("write", error)
+            self._log(Event.HOOK_WRITE_FAILED, error)
 
     def say_detour(self) -> None:
         """Say once that a model was called without its agent's reply functions."""
@@ -54,10 +55,5 @@ class Guard:
                 "memory is neither recalled nor kept there; said once"
             )
 
-    def _log(self, what: str, error: Exception) -> None:
-        if what in self._logged:
-            return
-        self._logged.add(what)
-        kind = type(error).__name__
-        logger.error("a memory %s failed (%s); the chat goes on; said once", what, kind)
-        logger.debug("a memory %s failed", what, exc_info=error)
+    def _log(self, event: Event, error: Exception) -> None:
+        self._client.notices.say(event, f"a hook failed ({fault_of(error)}); the chat goes on")

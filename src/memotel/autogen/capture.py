@@ -5,7 +5,6 @@ Whose words they are follows the message's `source`, not its class: in a team th
 `UserMessage`s. Tool calls and results, hand-off notices and thoughts are not words and are never written.
 """
 
-import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,10 +14,9 @@ from typing import Protocol
 from memotel.autogen.arguments import Capture, Options
 from memotel.autogen.compat import LLMMessage
 from memotel.autogen.messages import is_plumbing, text_of
+from memotel.notices import Event, Notices, fault_of
 from memotel.outcomes import Speaker
 from memotel.values import Receipt, Turn
-
-_log = logging.getLogger("memotel.autogen")
 
 SOURCE = "autogen"
 _numbers = count(1)
@@ -26,6 +24,11 @@ _numbers = count(1)
 
 class Writer(Protocol):
     """What hears of turns: a `MemoryClient`."""
+
+    @property
+    def notices(self) -> Notices:
+        """What says faults in the log."""
+        ...
 
     def write(
         self,
@@ -134,7 +137,8 @@ class Tee:
         try:
             self._writer.write(turn, history=tuple(self._history), at=at)
         except Exception as error:  # noqa: BLE001 # memory must not break the chat that it listens to
-            _log.warning("a message was not written to memory: %s", type(error).__name__)
+            said = f"a message was not written to memory ({fault_of(error)})"
+            self._writer.notices.say(Event.HOOK_WRITE_FAILED, said)
 
     def _learn_name(self, source: str) -> None:
         if self._is_reply_due and source not in self._own_names:

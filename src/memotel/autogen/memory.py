@@ -72,7 +72,7 @@ class AgentMemory(Memory, Component[MemoryConfig]):
             found = await self._update(surface_of(model_context))
         except Exception as error:  # noqa: BLE001 # memory must not break the reply that it is meant to help
             said = f"the agent answers without memories ({fault_of(error)})"
-            self._client.notices.say(Event.HOOK_FAILED, said)
+            self._client.notices.say(Event.HOOK_RECALL_FAILED, said)
             found = []
         results = found if self._options.emit_event else []
         return UpdateContextResult(memories=MemoryQueryResult(results=results))

@@ -4,7 +4,6 @@ Nothing is cancelled. The old client takes no new work and is closed when its la
 """
 
 import asyncio
-import logging
 from collections.abc import Callable
 from typing import Protocol
 
@@ -14,7 +13,6 @@ from memotel.http.exchange import Progress
 from memotel.http.messages import HttpRequest, HttpResponse
 from memotel.policy.watchdog import is_overdue, may_renew
 
-_log = logging.getLogger("memotel.http")
 Headers = tuple[tuple[str, str], ...]
 
 
@@ -138,12 +136,6 @@ class RenewableClient:
         self._renewed_at = now
         self._retired.add(old)
         asyncio.get_running_loop().call_later(self._policy.retire_after_s, self._close, old)
-        _log.error(
-            "http.client_renewed: %d requests to %s:%d outlived their deadlines; new ones go to a fresh client",
-            len(old.deadlines),
-            self.address,
-            self.port,
-        )
         self._on_renewed()
 
     def _close(self, shift: _Shift) -> None:

@@ -1,19 +1,19 @@
 """Calls that the service has asked not to make: with a key it rejected, or inside a rate limit's pause."""
 
-import logging
-
 from memotel.calls import Answer, Call, Handler
 from memotel.config import KEY_SETTINGS
 from memotel.deadline import monotonic
 from memotel.errors import AuthenticationError, RateLimitedError
+from memotel.notices import Event, Notices
 from memotel.outcomes import Provider
 from memotel.policy.pauses import CredentialLatch, RatePause
 
-_log = logging.getLogger("memotel.credentials")
 _UNAUTHORIZED = 401
 
 
-def pause(next_handler: Handler, latch: CredentialLatch, rate: RatePause) -> Handler:
+def pause(
+    next_handler: Handler, latch: CredentialLatch, rate: RatePause, notices: Notices
+) -> Handler:
     """Refuse at once what could not succeed; learn from each answer whether it can again.
 
     A rejected key lets one call a minute through, as the check. A 429 holds recalls back for its Retry-After.
@@ -26,13 +26,30 @@ def pause(next_handler: Handler, latch: CredentialLatch, rate: RatePause) -> Han
             answer = await next_handler(call)
         except AuthenticationError as error:
             if error.status_code == _UNAUTHORIZED:
-                _note_rejected(latch, call.provider)
+                latch.reject(monotonic())
+                _say_rejected(notices, call.provider)
             raise
         except RateLimitedError as error:
             rate.limit(monotonic(), error.retry_after_s)
             raise
-        if latch.accept():
-            _log.warning("credentials.accepted: %s accepts the credential again", call.provider)
+        latch.accept()
+        _say_accepted(notices)
+        return answer
+
+    return handle
+
+
+def watch_credential(next_handler: Handler, notices: Notices) -> Handler:
+    """Say where the service rejects the credential of a write, and where it accepts it again; hold nothing back."""
+
+    async def handle(call: Call) -> Answer:
+        try:
+            answer = await next_handler(call)
+        except AuthenticationError as error:
+            if error.status_code == _UNAUTHORIZED:
+                _say_rejected(notices, call.provider)
+            raise
+        _say_accepted(notices)
         return answer
 
     return handle
@@ -53,10 +70,12 @@ def _refuse(call: Call, latch: CredentialLatch, rate: RatePause, now: float) -> 
         )
 
 
-def _note_rejected(latch: CredentialLatch, provider: Provider) -> None:
-    if latch.reject(monotonic()):
-        _log.error(
-            "credentials.rejected: %s answered 401; recalls are skipped and writes wait until %s is right",
-            provider,
-            KEY_SETTINGS[provider],
-        )
+def _say_rejected(notices: Notices, provider: Provider) -> None:
+    notices.enter(
+        Event.CREDENTIALS_REJECTED,
+        f"the service answered 401; recalls are skipped and writes wait until {KEY_SETTINGS[provider]} is right",
+    )
+
+
+def _say_accepted(notices: Notices) -> None:
+    notices.enter(Event.CREDENTIALS_ACCEPTED, "the service accepts the credential again")

@@ -15,7 +15,7 @@ from opentelemetry.trace import Span, SpanKind, StatusCode
 from memotel.calls import Answer, Call, Handler, Identity, Settlement
 from memotel.counts import Count, Counts
 from memotel.errors import MemotelError
-from memotel.outcomes import Operation, Outcome, Speaker, WriteOutcome
+from memotel.outcomes import Operation, Outcome, Provider, Speaker, WriteOutcome
 from memotel.telemetry import content, names
 from memotel.telemetry.guard import guarded
 from memotel.telemetry.instruments import Instruments, install
@@ -180,6 +180,12 @@ class _Stage:
         if isinstance(call.request, Write) and outcome in _TERMINAL:
             seconds = delay_s(call.request)
             self._instruments.record_write_delay(seconds, provider, outcome, context)
+
+
+@guarded
+def record_unsent_end(provider: Provider, write: Write, outcome: WriteOutcome) -> None:
+    """Record the delay of a write that ended without a send of its own: too old, given up, dropped at close."""
+    install().record_write_delay(delay_s(write), str(provider), str(outcome))
 
 
 def span_name(operation: Operation, identity: Identity) -> str:

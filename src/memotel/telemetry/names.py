@@ -51,6 +51,11 @@ MEMOTEL_TRUNCATED = "memotel.truncated"
 MEMOTEL_WRITE_DELAY = "memotel.write.delay"
 ERROR_TYPE = "error.type"
 ERROR_OTHER = "_OTHER"
+ERROR_TYPES = (
+    "timeout", "connect_error", "protocol_error", "rate_limited", "quota_exceeded", "auth", "invalid_request",
+    "server_error", "circuit_open", ERROR_OTHER,
+)  # fmt: skip
+"""Every `error.type` of a memory span; an HTTP attempt shows a status or an exception's name instead."""
 SERVER_ADDRESS = "server.address"
 SERVER_PORT = "server.port"
 HTTP_REQUEST_METHOD = "http.request.method"
@@ -338,7 +343,7 @@ GEN_AI_DURATION = Instrument(
     (
         Label(GEN_AI_OPERATION_NAME, (SEARCH_MEMORY, UPSERT_MEMORY, CREATE_MEMORY)),
         Label(GEN_AI_PROVIDER_NAME, tuple(Provider)),
-        Label(ERROR_TYPE, None),
+        Label(ERROR_TYPE, ERROR_TYPES),
     ),
     "GenAI operation duration.",
     GEN_AI_BOUNDS,

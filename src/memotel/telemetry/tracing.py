@@ -63,6 +63,15 @@ def current_traceparent() -> str | None:
     return f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}"
 
 
+@guarded
+def current_ids() -> dict[str, str]:
+    """Return `trace_id` and `span_id` of the current span as hexadecimal, or nothing where there is none."""
+    span = trace.get_current_span().get_span_context()
+    if not span.is_valid:
+        return {}
+    return {"trace_id": f"{span.trace_id:032x}", "span_id": f"{span.span_id:016x}"}
+
+
 def link_to(traceparent: str | None) -> tuple[Link, ...]:
     """Return a link to the span that a `traceparent` names; none where it is None or not valid."""
     if traceparent is None:

@@ -12,6 +12,7 @@ from memotel.config import OutboxPolicy, Redact, WritePolicy
 from memotel.counts import Counts, Gauge, Labels
 from memotel.deadline import monotonic
 from memotel.errors import MemotelError, OutboxFullError, ServiceError
+from memotel.notices import Notices
 from memotel.outcomes import Adapter, Provider, RefusalReason, WriteOutcome
 from memotel.values import FlushReport, Receipt, ReceiptStatus, Turn, Write, WriteAnswer
 from memotel.writes import exit as at_exit
@@ -20,7 +21,7 @@ from memotel.writes.drain import Drain, Gates, Loop, Send
 from memotel.writes.history import History
 from memotel.writes.identity import Sightings
 from memotel.writes.ledger import KEPT, Ledger, Totals
-from memotel.writes.notices import Notices
+from memotel.writes.notices import WriteNotices
 from memotel.writes.outbox import Entry, MemoryOutbox, Outbox
 from memotel.writes.schedule import Schedule
 from memotel.writes.waiting import Deliveries, Ending, FlushWaiter
@@ -83,6 +84,7 @@ class WritePath:
         clocks: the time.
         rng: a number from 0 to 1, for the jitter.
         drains_at_exit: False where the owner closes it before the process exits.
+        on_unsent_end: called with each write that ended without a send of its own: too old, given up, dropped.
     """
 
     def __init__(
@@ -103,6 +105,7 @@ class WritePath:
         clocks: Clocks | None = None,
         rng: Callable[[], float] = random.random,
         drains_at_exit: bool = True,
+        on_unsent_end: Callable[[Write, WriteOutcome], object] = lambda *_: None,
     ) -> None:
         self.account = account
         self.provider = provider
@@ -112,6 +115,7 @@ class WritePath:
         self._trace = trace
         self._is_enabled = is_enabled
         self._drains_at_exit = drains_at_exit
+        self._on_unsent_end = on_unsent_end
         self._clocks = clocks or Clocks()
         self._redact = lru_cache(REDACTED_MEMORY)(redact) if redact is not None else None
         self._sightings = Sightings(account)
@@ -119,7 +123,14 @@ class WritePath:
         self._dead = DeadLetters(
             outbox_policy.max_dead_letters, outbox_policy.dead_letter_max_age_s
         )
-        self._notices = Notices(provider, outbox_policy.log_interval_s, self._clocks.monotonic)
+        self._notices = WriteNotices(
+            Notices(
+                provider,
+                account,
+                interval_s=outbox_policy.log_interval_s,
+                clock=self._clocks.monotonic,
+            )
+        )
         self._outbox: Outbox = MemoryOutbox() if outbox is None else outbox
         self._ledger = Ledger(
             counts,
@@ -356,6 +367,8 @@ class WritePath:
     def _end(self, entry: Entry, outcome: WriteOutcome, cause: str) -> None:
         if not self._ledger.end(entry, outcome, cause):
             return
+        if not entry.is_in_flight:
+            self._on_unsent_end(entry.write, outcome)
         if outcome not in KEPT:
             self._sightings.forget(entry.write.key)
         if outcome is WriteOutcome.REJECTED:

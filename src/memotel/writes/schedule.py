@@ -87,9 +87,13 @@ class Schedule:
     def settle(self, entry: Entry, verdict: Verdict, now: float) -> None:
         """Take what a send said of its entry."""
         self.in_flight -= 1
-        entry.is_in_flight = False
         self._parking.returned(entry)
         self._learn(entry, verdict, now)
+        self._follow(entry, verdict, now)
+        entry.is_in_flight = False
+
+    def _follow(self, entry: Entry, verdict: Verdict, now: float) -> None:
+        """Do with the entry what the verdict says."""
         if entry.is_ended:
             self._remove(entry, now)
         elif verdict.fate is Fate.ENDED:

@@ -513,7 +513,7 @@ def test_faults_of_ours_never_reach_a_chat(
     assert client.counts.total(Count.RECALLS, *labels) == 3
     refused = client.counts.total(Count.REFUSED, client.provider, RefusalReason.INTERNAL_ERROR)
     assert refused == 6
-    logged = [record.getMessage() for record in caplog.records if record.name == "memotel.ag2"]
+    logged = [record.getMessage() for record in caplog.records if record.name == "memotel.hook"]
     assert len([text for text in logged if "the chat goes on" in text]) == 2
     assert all("broken inside" not in text for text in logged)
 
