@@ -81,6 +81,7 @@ def _parser() -> argparse.ArgumentParser:
 def _quiet(console: Console) -> None:
     """Have AG2 print nothing and memotel's own log lines appear above the table."""
     IOStream.set_global_default(Silence())
+    logging.getLogger("autogen.oai.client").setLevel(logging.WARNING)
     handler = RichHandler(console=console, show_path=False, show_level=False)
     logging.getLogger("memotel").addHandler(handler)
 
@@ -105,7 +106,10 @@ def _run(console: Console, server: DevServer, options: argparse.Namespace) -> in
 
 
 def _two_sessions(console: Console, url: str) -> bool:
-    """Tell each agent facts in one session, ask in another, without haste; return whether all came back."""
+    """Tell each agent facts in one session, ask in another, without haste; return whether all came back.
+
+    Closing both lets their accounts go, so that the programme's own tempo holds from its first call.
+    """
     tempo = Tempo()
     console.rule("A first session tells, a second one asks")
     right = [_with_ag2(console, url, tempo)]
@@ -125,7 +129,8 @@ def _with_ag2(console: Console, url: str, tempo: Tempo) -> bool:
             reply = second.say(fact.question)
             right.append(fact.word in reply.text)
             _show(console, (second.framework, person.name), fact.question, reply.text)
-        second.memory.flush()
+        first.memory.close()
+        second.memory.close()
     return all(right)
 
 
@@ -141,7 +146,8 @@ async def _with_autogen(console: Console, url: str, tempo: Tempo) -> bool:
             reply = await second.say(fact.question)
             right.append(fact.word in reply.text)
             _show(console, (second.framework, person.name), fact.question, reply.text)
-        await second.memory.aflush()
+        await first.memory.close()
+        await second.memory.close()
     return all(right)
 
 
