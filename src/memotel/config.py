@@ -8,7 +8,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 from urllib.parse import urlsplit
 
 from memotel.credentials import Credential, account_key
@@ -17,6 +17,7 @@ from memotel.outcomes import Adapter, Provider
 
 Redact = Callable[[str], str | None]
 OnFull = Literal["drop_newest", "raise"]
+Engine = Literal["auto", "httpcore", "httpcore2", "aiohttp"]
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -25,6 +26,10 @@ def check(is_allowed: bool, name: str, value: object, allowed: str) -> None:
     """Raise a `ConfigurationError` that names the field and what is allowed, unless `is_allowed`."""
     if not is_allowed:
         raise ConfigurationError(f"{name} must be {allowed}, not {value!r}")
+
+
+def _listed(words: tuple[str, ...]) -> str:
+    return f"one of {', '.join(words)}"
 
 
 def _number(value: object) -> bool:
@@ -209,6 +214,8 @@ class NetworkPolicy:
         max_response_bytes: a larger body is a `ResponseFormatError`.
         propagate: send traceparent and tracestate.
         transport: an httpx.AsyncBaseTransport of the caller's own, with a weaker deadline; None = ours.
+        engine: what ours is built on: "httpcore", its fork "httpcore2", "aiohttp" (the extra `fast`), or "auto":
+            aiohttp where the extra is installed, else httpcore.
     """
 
     proxy: str | None = None
@@ -219,8 +226,10 @@ class NetworkPolicy:
     max_response_bytes: int = 2 * 1024 * 1024
     propagate: bool = True
     transport: object | None = None
+    engine: Engine = "auto"
 
     def __post_init__(self) -> None:
+        check(self.engine in get_args(Engine), "engine", self.engine, _listed(get_args(Engine)))
         _positive("keepalive_s", self.keepalive_s)
         _count("max_response_bytes", self.max_response_bytes)
         if self.proxy:

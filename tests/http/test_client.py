@@ -15,7 +15,7 @@ from memotel.errors import (
 from memotel.http import HttpClient, HttpRequest
 from memotel.outcomes import Phase
 
-pytestmark = pytest.mark.usefixtures("any_loop")
+pytestmark = pytest.mark.usefixtures("any_ground")
 
 
 def test_send_returns_status_headers_and_body() -> None:

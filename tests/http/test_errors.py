@@ -4,7 +4,7 @@ from types import ModuleType
 import httpcore
 import httpx
 import pytest
-from http_calls import Where
+from http_calls import Where, needed
 
 from memotel.deadline import Deadline
 from memotel.errors import (
@@ -40,14 +40,21 @@ def test_every_exception_of_the_http_libraries_is_in_the_table(module: ModuleTyp
 
 @pytest.mark.parametrize("library", ["httpx2", "httpcore2"])
 def test_every_exception_of_the_forks_has_a_rule(library: str) -> None:
-    found = exceptions_of(pytest.importorskip(library))
+    found = exceptions_of(needed(library))
+    assert len(found) > 10
+    assert [cls.__name__ for cls in found if rule_for(cls.__new__(cls)) is None] == []
+
+
+def test_every_client_exception_of_aiohttp_has_a_rule() -> None:
+    client_error = needed("aiohttp").ClientError
+    found = [cls for cls in exceptions_of(needed("aiohttp")) if issubclass(cls, client_error)]
     assert len(found) > 10
     assert [cls.__name__ for cls in found if rule_for(cls.__new__(cls)) is None] == []
 
 
 def test_the_table_names_no_exception_that_does_not_exist() -> None:
-    real = {cls.__name__ for module in (httpx, httpcore) for cls in exceptions_of(module)}
-    assert set(TABLE) == real
+    modules = (httpx, httpcore, needed("aiohttp"))
+    assert set(TABLE) <= {cls.__name__ for module in modules for cls in exceptions_of(module)}
 
 
 @pytest.mark.parametrize("cls", exceptions_of(httpcore), ids=lambda cls: cls.__name__)

@@ -13,10 +13,12 @@ from memotel.deadline import monotonic
 from memotel.errors import BudgetExceededError, TransportError
 from memotel.http import HttpClient
 
+pytestmark = pytest.mark.usefixtures("any_engine")
+
 Ends = Counter[type[Exception]]
 
 CALLERS = 20
-CHURN_S = 2.0
+CHURN_S = 1.0
 BUDGET_S = 0.05
 
 

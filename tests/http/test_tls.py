@@ -15,7 +15,7 @@ from memotel.config import NetworkPolicy
 from memotel.errors import ConfigurationError, TransportError
 from memotel.http.tls import ContextShelf, TlsSetting, build_context, context_flight, tls_setting
 
-pytestmark = pytest.mark.usefixtures("any_loop")
+pytestmark = pytest.mark.usefixtures("any_ground")
 
 
 def test_a_certificate_of_an_unknown_authority_is_refused_and_the_error_says_so() -> None:

@@ -20,7 +20,7 @@ from memotel.errors import BudgetExceededError, TransportError
 from memotel.http.tunnel import status_of
 from memotel.outcomes import Phase
 
-pytestmark = pytest.mark.usefixtures("any_loop")
+pytestmark = pytest.mark.usefixtures("any_ground")
 
 SERVICE = "https://memory.invalid"
 

@@ -1,13 +1,18 @@
 """One request through the HTTP client, in one line, and the loop that it runs on."""
 
 import asyncio
+import importlib
+import os
 import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any, TypeVar
 
-from memotel.config import NetworkPolicy
+import pytest
+
+from memotel.config import Engine, NetworkPolicy
 from memotel.deadline import Deadline
 from memotel.http import HttpClient, HttpRequest, HttpResponse
 from memotel.http.resolver import Resolver
@@ -17,6 +22,9 @@ T = TypeVar("T")
 
 new_loop: Callable[[], asyncio.AbstractEventLoop] = asyncio.SelectorEventLoop
 """What makes the loop of a test; the fixture `any_loop` puts another one here."""
+
+engine: Engine = "httpcore"
+"""What the clients of a test are built on; the fixture `any_engine` puts another one here."""
 
 SCHEDULING_S = 1.0
 """What a loaded machine may add to a deadline. Without the deadline these requests would last 20 s and more."""
@@ -49,7 +57,8 @@ async def client_for(
     url: str, *, pool_size: int = 4, resolver: Resolver | None = None, **policy: Any
 ) -> AsyncIterator[HttpClient]:
     """Return a client, closed at the end."""
-    client = HttpClient(url, NetworkPolicy(**policy), pool_size=pool_size, resolver=resolver)
+    given = NetworkPolicy(**{"engine": engine} | policy)
+    client = HttpClient(url, given, pool_size=pool_size, resolver=resolver)
     try:
         yield client
     finally:
@@ -74,3 +83,11 @@ async def post(
         )
     finally:
         assert time.monotonic() - started < max(budget_s, 0) + SCHEDULING_S
+
+
+def needed(module: str) -> ModuleType:
+    """Return an optional module; without it the test is skipped, and fails where CI is set."""
+    if os.environ.get("CI"):
+        return importlib.import_module(module)
+    found: ModuleType = pytest.importorskip(module)
+    return found

@@ -1,13 +1,15 @@
 """The HTTP core: one request over httpx, within an absolute deadline. Only this package imports httpx.
 
-How the deadline holds over each transport:
+How the deadline holds over each transport that is offered (`NetworkPolicy.engine` and `.transport`):
 
-| transport | how |
-|---|---|
-| our own (the default): httpcore's pool over our network | every wait in the network is clamped to the deadline and ends as an ordinary timeout; nothing is cancelled; exact |
-| one of the caller's (`transport=`) | it is told the time left as httpx's per-wait timeouts, the deadline is looked at between chunks, and what still runs at the deadline is left behind, at most 64 requests at a time; weaker: the caller is answered in time, the work may go on |
+| transport | how the deadline holds | what is known of a failure |
+|---|---|---|
+| httpcore (default), httpcore2: its pool over our own network | every wait in the network is clamped to the deadline and ends as an ordinary timeout; nothing is cancelled | phase, and whether a byte was sent or had come, exactly |
+| httpx-aiohttp (the extra `fast`; direct connections only) | one timer cancels the exchange, which aiohttp survives; names are resolved by our resolver | phase coarser (a handshake is connecting, writing is reading); sent is noted before the head goes out; half an answer's head may go unnoticed |
+| one of the caller's (`transport=`) | it is told the time left as httpx's per-wait timeouts, the deadline is looked at between chunks, and what still runs at the deadline is left behind, at most 64 requests at a time: the caller is answered in time, the work may go on | everything counts as sent |
 
-A way in: `client.py` (send), `carriers.py` (the two rows above), `network.py` (the deadline), `errors.py` (the table).
+A way in: `client.py` (send), `engines.py` and `carriers.py` (the rows above), `network.py` (the deadline), `errors.py`
+(failures).
 """
 
 from memotel.http.client import HttpClient

@@ -5,9 +5,9 @@ from typing import Protocol
 
 import httpx
 
-from memotel.errors import MemotelError, TransportError
+from memotel.errors import TransportError
 from memotel.http.bodies import read_whole
-from memotel.http.errors import rule_for
+from memotel.http.errors import failure_of
 from memotel.http.exchange import Exchange
 from memotel.http.messages import HttpResponse
 from memotel.http.pool import PoolTransport
@@ -100,9 +100,7 @@ class ForeignCarrier:
         error = task.exception()
         if error is None:
             return task.result()
-        if isinstance(error, MemotelError) or rule_for(error) is not None:
-            raise error
-        raise TransportError(f"{self._where}: transport= failed with {type(error).__name__}")
+        raise failure_of(error, self._where)
 
     async def _work(
         self, request: httpx.Request, exchange: Exchange, max_bytes: int

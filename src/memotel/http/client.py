@@ -10,17 +10,20 @@ import httpx
 
 from memotel.config import NetworkPolicy
 from memotel.deadline import Deadline, current_deadline
-from memotel.errors import BudgetExceededError, ConfigurationError, MemotelError, TransportError
+from memotel.errors import (
+    BudgetExceededError,
+    ConfigurationError,
+    MemotelError,
+    TransportError,
+)
 from memotel.http.bodies import SLACK_BYTES
-from memotel.http.carriers import Carrier, ForeignCarrier, PoolCarrier
+from memotel.http.carriers import Carrier
+from memotel.http.engines import Maker
 from memotel.http.errors import memotel_error
 from memotel.http.exchange import Exchange, Progress, current_exchange
 from memotel.http.messages import HttpRequest, HttpResponse
-from memotel.http.pool import PoolTransport
-from memotel.http.proxies import DEFAULT_PORTS, choose_proxy
+from memotel.http.proxies import DEFAULT_PORTS
 from memotel.http.resolver import Resolver, shared_resolver
-from memotel.http.tls import context_flight
-from memotel.http.waiting import flight_result
 from memotel.outcomes import Phase
 from memotel.settings import read_environment
 
@@ -130,8 +133,7 @@ class HttpClient:
     async def _carried(
         self, request: HttpRequest, headers: tuple[Header, ...], exchange: Exchange
     ) -> HttpResponse:
-        if self._is_closed:
-            raise TransportError(f"the client for {self._where} is closed", is_unsent=True)
+        self._refuse_if_closed()
         carrier = self._carrier or await self._prepare(exchange)
         response = await carrier.carry(
             self._outgoing(request, headers), exchange, self._policy.max_response_bytes
@@ -144,37 +146,23 @@ class HttpClient:
         return response
 
     async def _prepare(self, exchange: Exchange) -> Carrier:
-        """Make the carrier; the TLS setting is read on a thread, for as long as the deadline allows."""
-        environ = read_environment()
-        own = self._policy.transport
-        if own is not None:
-            if not isinstance(own, httpx.AsyncBaseTransport):
-                raise ConfigurationError("transport must be an httpx.AsyncBaseTransport")
-            self._carrier = ForeignCarrier(own, self._where)
-            return self._carrier
-        proxy = choose_proxy(self._base_url, self._policy.proxy, environ)
-        context = None
-        if self._is_tls or (proxy is not None and proxy.scheme == "https"):
-            exchange.progress.phase = Phase.TLS
-            try:
-                context = await flight_result(
-                    context_flight(self._policy, environ), exchange.deadline.remaining_s()
-                )
-            except TimeoutError:
-                raise BudgetExceededError(
-                    "the CA files were not read in time", phase=Phase.TLS
-                ) from None
+        maker = Maker(
+            self._base_url,
+            self._policy,
+            self._resolver or shared_resolver(),
+            self._where,
+            user_agent(),
+        )
+        route = await maker.route(read_environment(), exchange)
+        # Several first requests may come this way at once, and a close between them.
+        self._refuse_if_closed()
         if self._carrier is None:
-            transport = PoolTransport(
-                self._policy,
-                resolver=self._resolver or shared_resolver(),
-                context=context,
-                proxy=proxy,
-                is_tls=self._is_tls,
-                user_agent=user_agent(),
-            )
-            self._carrier = PoolCarrier(transport, self._where)
+            self._carrier = maker.carrier(route)
         return self._carrier
+
+    def _refuse_if_closed(self) -> None:
+        if self._is_closed:
+            raise TransportError(f"the client for {self._where} is closed", is_unsent=True)
 
     def _outgoing(self, request: HttpRequest, headers: tuple[Header, ...]) -> httpx.Request:
         url = self._urls.get(request.path)
@@ -201,7 +189,7 @@ class HttpClient:
         if request.body is not None:
             chosen[b"content-type"] = b"application/json"
         for name, value in (*headers, *request.headers):
-            chosen[name.lower().encode()] = value.encode()
+            chosen[name.lower().encode()] = _checked(name, value)
         chosen.update(self._common)
         if request.body is not None:
             chosen[b"content-length"] = str(len(request.body)).encode()
@@ -222,4 +210,12 @@ def user_agent() -> str:
 
 
 def _encoded(headers: Iterable[Header]) -> list[tuple[bytes, bytes]]:
-    return [(name.lower().encode(), value.encode()) for name, value in headers]
+    return [(name.lower().encode(), _checked(name, value)) for name, value in headers]
+
+
+def _checked(name: str, value: str) -> bytes:
+    if "\n" in value or "\r" in value or "\0" in value:
+        raise ConfigurationError(
+            f"the header {name} must not hold line breaks; look at the API key and headers="
+        )
+    return value.encode()

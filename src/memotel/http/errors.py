@@ -1,9 +1,9 @@
 """Failures of the HTTP libraries to `MemotelError`s: one table, by class name.
 
-httpx, httpcore and their maintained forks name their exceptions alike, so one table serves all four. What was sent
-and what had come back is never read off a class (httpx-aiohttp calls a connection lost after sending a
-`ConnectTimeout`) but off the exchange, which saw the bytes. Messages of protocol errors are never passed on: they
-quote headers, and answers.
+httpx, httpcore and their maintained forks name their exceptions alike, so one table serves all four, and aiohttp's
+few names stand beside them. What was sent and what had come back is never read off a class (httpx-aiohttp calls a
+connection lost after sending a `ConnectTimeout`) but off the exchange, which saw the bytes. Messages of protocol
+errors are never passed on: they quote headers, and answers.
 """
 
 from dataclasses import dataclass
@@ -17,9 +17,9 @@ from memotel.errors import (
     TransportError,
 )
 from memotel.http.exchange import Exchange
-from memotel.http.network import EARLY_S
+from memotel.http.network import EARLY_S, reason_of
 
-LIBRARIES = frozenset({"httpx", "httpcore", "httpx2", "httpcore2"})
+LIBRARIES = frozenset({"httpx", "httpcore", "httpx2", "httpcore2", "aiohttp"})
 
 
 class Kind(Enum):
@@ -74,6 +74,14 @@ TABLE: dict[str, Rule] = {
     "StreamClosed": Rule(Kind.MISUSE),
     "ResponseNotRead": Rule(Kind.MISUSE),
     "RequestNotRead": Rule(Kind.MISUSE),
+    # aiohttp
+    "ServerTimeoutError": Rule(Kind.TIMEOUT),
+    "ClientConnectorError": Rule(Kind.CONNECT, is_quotable=True),
+    "ClientConnectorCertificateError": Rule(Kind.CONNECT, is_quotable=True),
+    "ClientConnectionError": Rule(Kind.LOST),
+    "ClientPayloadError": Rule(Kind.LOST),
+    "ClientResponseError": Rule(Kind.PROTOCOL),
+    "ClientError": Rule(Kind.MISUSE),
 }
 
 ERROR_TYPES = {Kind.TIMEOUT: "timeout", Kind.PROTOCOL: "protocol_error"}
@@ -105,7 +113,7 @@ def memotel_error(error: Exception, exchange: Exchange, where: str) -> MemotelEr
         )
     if rule.kind is Kind.REQUEST:
         return ConfigurationError(f"{where}: {rule.kind.value}")
-    reason = str(error) if rule.is_quotable else ""
+    reason = _reason_of(error) if rule.is_quotable else ""
     return TransportError(
         f"{where}: {rule.kind.value}" + (f": {reason}" if reason else ""),
         is_unsent=not exchange.is_sent,
@@ -117,3 +125,30 @@ def memotel_error(error: Exception, exchange: Exchange, where: str) -> MemotelEr
 def too_large(where: str) -> ResponseFormatError:
     """Return the error for an answer above the bound."""
     return ResponseFormatError(f"{where}: the answer is larger than max_response_bytes allows")
+
+
+def _reason_of(error: Exception) -> str:
+    """Return why, in the system's own words where aiohttp kept them apart."""
+    for name in ("certificate_error", "os_error"):
+        inner = getattr(error, name, None)
+        if isinstance(inner, OSError):
+            return reason_of(inner)
+    return str(error)
+
+
+def failure_of(error: BaseException, where: str) -> BaseException:
+    """Return what a transport that is not ours raised, in terms of the table.
+
+    Of what httpx-aiohttp made of aiohttp's error, aiohttp's error is taken. A class that is none of the table's
+    becomes a `TransportError` that names it and quotes nothing.
+    """
+    cause = error.__cause__
+    if cause is not None and rule_for(cause) is not None and _library_of(cause) == "aiohttp":
+        return cause
+    if isinstance(error, MemotelError) or rule_for(error) is not None:
+        return error
+    return TransportError(f"{where}: the transport failed with {type(error).__name__}")
+
+
+def _library_of(error: BaseException) -> str:
+    return type(error).__module__.partition(".")[0]

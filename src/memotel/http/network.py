@@ -10,6 +10,7 @@ import os
 import socket
 import ssl
 from collections.abc import Iterable
+from types import ModuleType
 
 import httpcore
 
@@ -35,8 +36,9 @@ class DeadlineStream(httpcore.AsyncNetworkStream):
     `GATHER_BYTES` are together: one system call and one segment in place of two.
     """
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: Wire, core: ModuleType = httpcore) -> None:
         self.wire = wire
+        self._core = core
         self._gathered: list[bytes] = []
 
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
@@ -48,20 +50,20 @@ class DeadlineStream(httpcore.AsyncNetworkStream):
         if data and exchange is not None:
             exchange.receive(len(data))
             if exchange.is_flooded:
-                raise httpcore.ReadError("the answer is too large")
+                raise self._core.ReadError("the answer is too large")
         return data
 
     async def connect_read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         """Read while still connecting: no byte of an answer to the request."""
         left_s = time_left_s(timeout)
         if left_s is not None and left_s <= 0:
-            raise httpcore.ReadTimeout("the deadline has passed")
+            raise self._core.ReadTimeout("the deadline has passed")
         try:
             return await self.wire.read(max_bytes, left_s)
         except TimeoutError:
-            raise httpcore.ReadTimeout("no more of the answer came in time") from None
+            raise self._core.ReadTimeout("no more of the answer came in time") from None
         except OSError as error:
-            raise httpcore.ReadError(reason_of(error)) from error
+            raise self._core.ReadError(reason_of(error)) from error
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send `buffer`, perhaps together with what comes after it."""
@@ -84,13 +86,13 @@ class DeadlineStream(httpcore.AsyncNetworkStream):
         """Send while still connecting: no byte of the request."""
         left_s = time_left_s(timeout)
         if left_s is not None and left_s <= 0:
-            raise httpcore.WriteTimeout("the deadline has passed")
+            raise self._core.WriteTimeout("the deadline has passed")
         try:
             await self.wire.write(buffer, left_s)
         except TimeoutError:
-            raise httpcore.WriteTimeout("the peer did not take the request in time") from None
+            raise self._core.WriteTimeout("the peer did not take the request in time") from None
         except OSError as error:
-            raise httpcore.WriteError(reason_of(error)) from error
+            raise self._core.WriteError(reason_of(error)) from error
 
     async def aclose(self) -> None:
         """Close; never waits."""
@@ -107,12 +109,21 @@ class DeadlineStream(httpcore.AsyncNetworkStream):
         left_s = time_left_s(timeout)
         if left_s is not None and left_s <= 0:
             self.wire.abort()
-            raise httpcore.ConnectTimeout("the deadline has passed")
+            raise self._core.ConnectTimeout("the deadline has passed")
         try:
             await self.wire.start_tls(ssl_context, server_hostname, left_s)
         except OSError as error:
-            raise _tls_failure(error) from error
+            raise self._tls_failure(error) from error
         return self
+
+    def _tls_failure(self, error: OSError) -> Exception:
+        deadline = current_deadline.get()
+        is_due = deadline is not None and deadline.remaining_s() < EARLY_S
+        kind, message = self._core.ConnectError, f"TLS: {reason_of(error)}"
+        if isinstance(error, ConnectionAbortedError) and is_due:
+            kind, message = self._core.ConnectTimeout, "the TLS handshake took too long"
+        failure: Exception = kind(message)
+        return failure
 
     def get_extra_info(self, info: str) -> object:
         """Answer what httpcore asks of a connection."""
@@ -124,9 +135,13 @@ class DeadlineStream(httpcore.AsyncNetworkStream):
 
 
 class DeadlineBackend(httpcore.AsyncNetworkBackend):
-    """Opens the connections of one client, and knows each until it is closed."""
+    """Opens the connections of one client, and knows each until it is closed.
 
-    def __init__(self, resolver: Resolver) -> None:
+    `core` is httpcore or its fork httpcore2: whose pool is above, and whose exceptions it wants to see.
+    """
+
+    def __init__(self, resolver: Resolver, core: ModuleType = httpcore) -> None:
+        self.core = core
         self._resolver = resolver
         self._is_closed = False
         self.wires: set[Wire] = set()
@@ -146,11 +161,11 @@ class DeadlineBackend(httpcore.AsyncNetworkBackend):
             enter(Phase.CONNECT)
             wire = await connect(addresses, time_left_s(timeout))
         except TimeoutError:
-            raise httpcore.ConnectTimeout("no connection in time") from None
+            raise self.core.ConnectTimeout("no connection in time") from None
         except OSError as error:
-            raise httpcore.ConnectError(reason_of(error)) from error
+            raise self.core.ConnectError(reason_of(error)) from error
         self._keep(wire)
-        return DeadlineStream(wire)
+        return DeadlineStream(wire, self.core)
 
     async def sleep(self, seconds: float) -> None:
         """Sleep, but not past the deadline."""
@@ -160,7 +175,7 @@ class DeadlineBackend(httpcore.AsyncNetworkBackend):
     def _keep(self, wire: Wire) -> None:
         if self._is_closed:
             wire.abort()
-            raise httpcore.ConnectError("the client is closed")
+            raise self.core.ConnectError("the client is closed")
         self.wires.add(wire)
         wire.closed.add_done_callback(lambda _: self.wires.discard(wire))
 
@@ -184,11 +199,3 @@ def reason_of(error: OSError) -> str:
     if error.errno and not isinstance(error, ssl.SSLError | socket.gaierror):
         return os.strerror(error.errno).lower()
     return error.strerror or type(error).__name__
-
-
-def _tls_failure(error: OSError) -> Exception:
-    deadline = current_deadline.get()
-    is_due = deadline is not None and deadline.remaining_s() < EARLY_S
-    if isinstance(error, ConnectionAbortedError) and is_due:
-        return httpcore.ConnectTimeout("the TLS handshake took too long")
-    return httpcore.ConnectError(f"TLS: {reason_of(error)}")

@@ -1,4 +1,4 @@
-"""The transport of our own: httpx's interface over httpcore's pool, over our network.
+"""The transport of our own: httpx's interface over the pool of httpcore (or its fork), over our network.
 
 `httpx.AsyncHTTPTransport` takes no network backend, so this is the same thing again in its few lines. httpcore's
 exceptions pass as they are: `memotel.http.errors` maps both libraries'.
@@ -6,6 +6,7 @@ exceptions pass as they are: `memotel.http.errors` maps both libraries'.
 
 import ssl
 from collections.abc import AsyncIterator
+from types import ModuleType
 
 import httpcore
 import httpx
@@ -35,8 +36,10 @@ class PoolTransport(httpx.AsyncBaseTransport):
         proxy: Proxy | None,
         is_tls: bool,
         user_agent: str,
+        core: ModuleType = httpcore,
     ) -> None:
-        self.network = DeadlineBackend(resolver)
+        self.network = DeadlineBackend(resolver, core)
+        self._core = core
         self._policy = policy
         self._context = context
         if proxy is None:
@@ -47,17 +50,18 @@ class PoolTransport(httpx.AsyncBaseTransport):
             self._pool = self._forwarding(proxy)
 
     def _direct(self, network: httpcore.AsyncNetworkBackend) -> httpcore.AsyncConnectionPool:
-        return httpcore.AsyncConnectionPool(
+        pool: httpcore.AsyncConnectionPool = self._core.AsyncConnectionPool(
             ssl_context=self._context,
             max_connections=None,
             keepalive_expiry=self._policy.keepalive_s,
             network_backend=network,
         )
+        return pool
 
     def _forwarding(self, proxy: Proxy) -> httpcore.AsyncConnectionPool:
         headers = [("Proxy-Authorization", proxy.authorization)] if proxy.authorization else []
-        return httpcore.AsyncHTTPProxy(
-            proxy_url=httpcore.URL(
+        pool: httpcore.AsyncConnectionPool = self._core.AsyncHTTPProxy(
+            proxy_url=self._core.URL(
                 scheme=proxy.scheme.encode(),
                 host=proxy.host.encode(),
                 port=proxy.port,
@@ -69,6 +73,7 @@ class PoolTransport(httpx.AsyncBaseTransport):
             keepalive_expiry=self._policy.keepalive_s,
             network_backend=self.network,
         )
+        return pool
 
     @property
     def connections(self) -> int:
@@ -79,9 +84,9 @@ class PoolTransport(httpx.AsyncBaseTransport):
         """Send one request; the body is read from the response's stream."""
         url = request.url
         response = await self._pool.handle_async_request(
-            httpcore.Request(
+            self._core.Request(
                 method=request.method,
-                url=httpcore.URL(
+                url=self._core.URL(
                     scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
                 ),
                 headers=request.headers.raw,

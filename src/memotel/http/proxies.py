@@ -14,12 +14,27 @@ DEFAULT_PORTS = {"http": 80, "https": 443}
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """An HTTP proxy. `authorization` is the value of its header, or empty; kept out of the repr."""
+    """An HTTP proxy; its credentials are kept out of the repr."""
 
     scheme: str
     host: str
     port: int
-    authorization: str = field(default="", repr=False)
+    username: str = field(default="", repr=False)
+    password: str = field(default="", repr=False)
+
+    @property
+    def authorization(self) -> str:
+        """The value of its header, or empty."""
+        if not self.username:
+            return ""
+        pair = f"{self.username}:{self.password}"
+        return "Basic " + base64.b64encode(pair.encode()).decode()
+
+    @property
+    def url(self) -> str:
+        """Its URL, without credentials."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{self.scheme}://{host}:{self.port}"
 
 
 def choose_proxy(base_url: str, explicit: str | None, environ: Mapping[str, str]) -> Proxy | None:
@@ -55,8 +70,13 @@ def _parsed(url: str, name: str) -> Proxy:
         raise ConfigurationError(
             f'{name} must be an http:// or https:// URL with a host and a port; proxy="" goes direct'
         )
-    port = parts.port or DEFAULT_PORTS[parts.scheme]
-    return Proxy(parts.scheme, parts.hostname, port, _authorization(parts))
+    return Proxy(
+        parts.scheme,
+        parts.hostname,
+        parts.port or DEFAULT_PORTS[parts.scheme],
+        unquote(parts.username or ""),
+        unquote(parts.password or ""),
+    )
 
 
 def _split(url: str) -> SplitResult | None:
@@ -66,13 +86,6 @@ def _split(url: str) -> SplitResult | None:
         return parts if parts.port is None or parts.port > 0 else None
     except ValueError:
         return None
-
-
-def _authorization(parts: SplitResult) -> str:
-    if not parts.username:
-        return ""
-    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return "Basic " + base64.b64encode(pair.encode()).decode()
 
 
 def _goes_direct(target: SplitResult, environ: Mapping[str, str]) -> bool:

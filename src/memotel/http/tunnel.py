@@ -56,10 +56,10 @@ class TunnelBackend(httpcore.AsyncNetworkBackend):
             data = await stream.connect_read(MAX_ANSWER_BYTES)
             answer += data
             if not data or len(answer) > MAX_ANSWER_BYTES:
-                raise httpcore.ProxyError("the proxy did not answer CONNECT in HTTP")
+                raise self._inner.core.ProxyError("the proxy did not answer CONNECT in HTTP")
         status = status_of(answer)
         if not 200 <= status < 300:
-            raise httpcore.ProxyError(refusal(status))
+            raise self._inner.core.ProxyError(refusal(status))
 
     def _request(self, host: str, port: int) -> bytes:
         authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
