@@ -4,15 +4,15 @@ from collections.abc import Collection
 from typing import Literal
 
 from memotel.ag2.framework import histories
-from memotel.ag2.guard import Guard
+from memotel.ag2.guard import CapabilityGuard
 from memotel.ag2.hooks import Hooks
 from memotel.ag2.persistence import KeptTurns, Persistence
 from memotel.ag2.recollection import Recollections
 from memotel.client import MemoryClient
 from memotel.config import check
+from memotel.memory.roles import kept_speakers
 from memotel.memory.surface import MemorySurface
 from memotel.memory.template import ContextTemplate
-from memotel.outcomes import Speaker
 from memotel.values import FlushReport, Scope
 
 Capture = Literal["both", "received", "sent"]
@@ -39,7 +39,7 @@ class Capability(MemorySurface):
     ) -> None:
         super().__init__(client, scope=scope, source=source)
         context = ContextTemplate(template)
-        guard = Guard(self.client)
+        guard = CapabilityGuard(self.client)
         persistence = Persistence(
             self.client,
             self._scopes,
@@ -91,13 +91,8 @@ class Capability(MemorySurface):
 
 def _kept_turns(capture: str, persist_roles: Collection[str]) -> KeptTurns:
     check(capture in _CAPTURES, "capture", capture, "'both', 'received' or 'sent'")
-    speakers = {Speaker.HUMAN.value: Speaker.HUMAN, Speaker.AI.value: Speaker.AI}
-    given: object = persist_roles
-    is_given = isinstance(given, Collection) and not isinstance(given, str)
-    is_known = is_given and all(role in speakers for role in persist_roles)
-    check(is_known, "persist_roles", persist_roles, "a tuple of 'human' and 'ai'")
     return KeptTurns(
         received=capture != "sent",
         sent=capture != "received",
-        speakers=frozenset(speakers[role] for role in persist_roles),
+        speakers=kept_speakers(persist_roles),
     )

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Unpack
 
 from memotel.ag2.base import Capability, Capture
-from memotel.ag2.options import Options
 from memotel.ag2.speakers import speaks_for_a_person
 from memotel.client import MemoryClient
 from memotel.credentials import CredentialCallable
 from memotel.errors import ConfigurationError, MemotelError
 from memotel.memory.errors import MemorySyncAPIError
+from memotel.memory.options import Options
 from memotel.memory.scopes import checked_id, scope_of
 from memotel.memory.template import DEFAULT_CONTEXT_TEMPLATE, REKALL_CONTEXT_TEMPLATE
 from memotel.outcomes import Adapter, Provider

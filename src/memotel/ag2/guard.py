@@ -1,59 +1,25 @@
-"""The one place where errors inside a hook end: counted, logged, never raised into a chat."""
+"""What a capability says once about agents that it cannot serve; its faults end as those of every memory do."""
 
 import logging
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 from memotel.client import MemoryClient
-from memotel.counts import Count
-from memotel.errors import MemotelError
-from memotel.notices import Event, fault_of
-from memotel.outcomes import Outcome, RefusalReason
+from memotel.memory.guard import Guard
 
 logger = logging.getLogger("memotel.ag2")
 
 
-class Guard:
-    """Keeps one capability's own faults away from its agents. `CancelledError` and interrupts pass."""
+class CapabilityGuard(Guard):
+    """Keeps one capability's own faults away from its agents, and says where AG2 goes around memory."""
 
     def __init__(self, client: MemoryClient) -> None:
-        self._client = client
-        self._logged: set[str] = set()
-
-    @contextmanager
-    def keep_recalling(self) -> Iterator[None]:
-        """Show or withdraw memory; whatever fails is a recall that ended in `internal_error`."""
-        try:
-            yield
-        except Exception as error:  # noqa: BLE001 # a hook that raises would abort the chat
-            client = self._client
-            labels = (client.provider, client.adapter, Outcome.INTERNAL_ERROR)
-            client.counts.add(Count.RECALLS, *labels)
-            self._log(Event.HOOK_RECALL_FAILED, error)
-
-    @contextmanager
-    def keep_writing(self) -> Iterator[None]:
-        """Hand over what was said; whatever fails is a write that was refused.
-
-        The write path counts its own refusals (`on_full="raise"`), so an error of memotel's is only logged.
-        """
-        try:
-            yield
-        except MemotelError as error:
-            self._log(Event.HOOK_WRITE_FAILED, error)
-        except Exception as error:  # noqa: BLE001 # a hook that raises would abort the chat
-            client = self._client
-            client.counts.add(Count.REFUSED, client.provider, RefusalReason.INTERNAL_ERROR)
-            self._log(Event.HOOK_WRITE_FAILED, error)
+        super().__init__(client)
+        self._has_said_detour = False
 
     def say_detour(self) -> None:
         """Say once that a model was called without its agent's reply functions."""
-        if "detour" not in self._logged:
-            self._logged.add("detour")
+        if not self._has_said_detour:
+            self._has_said_detour = True
             logger.warning(
                 "an agent's model was called around its reply functions, as A2A and AG-UI serving do: "
                 "memory is neither recalled nor kept there; said once"
             )
-
-    def _log(self, event: Event, error: Exception) -> None:
-        self._client.notices.say(event, f"a hook failed ({fault_of(error)}); the chat goes on")

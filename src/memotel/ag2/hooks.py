@@ -5,7 +5,7 @@ from typing import cast
 from weakref import WeakSet
 
 from memotel.ag2.framework import HookableAgent
-from memotel.ag2.guard import Guard
+from memotel.ag2.guard import CapabilityGuard
 from memotel.ag2.messages import Message
 from memotel.ag2.persistence import Persistence
 from memotel.ag2.recollection import Recollections
@@ -21,7 +21,7 @@ class Hooks:
     """One set of hooks for all agents of a capability; copies of an agent share it."""
 
     def __init__(
-        self, recollections: Recollections, persistence: Persistence, guard: Guard
+        self, recollections: Recollections, persistence: Persistence, guard: CapabilityGuard
     ) -> None:
         seam = Seam(recollections, guard)
         self._seam = seam
@@ -73,7 +73,7 @@ class Hooks:
 
 
 def _hooks(
-    seam: Seam, persistence: Persistence, guard: Guard, agents: "WeakSet[object]"
+    seam: Seam, persistence: Persistence, guard: CapabilityGuard, agents: "WeakSet[object]"
 ) -> dict[str, Hook]:
     def before_reply(agent: object, messages: Sequence[Message]) -> None:
         """AG2's first hook of a reply: it alone is given the agent and the messages as they are stored."""
@@ -108,7 +108,7 @@ def _hooks(
     }
 
 
-def _detour_hook(recollections: Recollections, guard: Guard) -> Hook:
+def _detour_hook(recollections: Recollections, guard: CapabilityGuard) -> Hook:
     def before_model(messages: list[Message]) -> list[Message]:
         """AG2 calls this before every call of the model, also where it leaves the reply functions out."""
         with guard.keep_recalling():

@@ -18,10 +18,10 @@ from memotel.ag2.framework import (
     reply_entries,
     set_reply_entries,
 )
-from memotel.ag2.guard import Guard
 from memotel.ag2.messages import Message, withdraw
 from memotel.ag2.recollection import Recollections
 from memotel.ag2.replies import is_seam, may_see_memory
+from memotel.memory.guard import Guard
 
 NO_REPLY = (False, None)
 _numbers = itertools.count(1)

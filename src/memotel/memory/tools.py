@@ -11,9 +11,13 @@ from memotel.values import Json, WriteAnswer
 
 MAX_LIMIT = 50
 
-Query = Annotated[str, "What to look for in the memory of this user"]
-Limit = Annotated[int, f"How many memories at most, from 1 to {MAX_LIMIT}"]
-Fact = Annotated[str, "One fact to remember about this user, as a full sentence"]
+QUERY = "What to look for in the memory of this user"
+LIMIT = f"How many memories at most, from 1 to {MAX_LIMIT}"
+FACT = "One fact to remember about this user, as a full sentence"
+
+Query = Annotated[str, QUERY]
+Limit = Annotated[int, LIMIT]
+Fact = Annotated[str, FACT]
 
 SEARCH_DESCRIPTION = "Search what is remembered about this user."
 SAVE_DESCRIPTION = "Remember a fact about this user for later conversations."
