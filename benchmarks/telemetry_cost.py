@@ -1,40 +1,73 @@
-"""What telemetry costs a recall: one memory span, one HTTP span, three histogram records, the counters.
+"""What telemetry costs: per recall (one memory span, one HTTP span, three histogram records, the counters), and per scrape.
 
-Compared in one run with the same call without telemetry, and with a bare httpx request as the yardstick. Medians over
-rounds that take turns, so that a busy machine slows all alike. Run: python benchmarks/telemetry_cost.py
+Everything is measured in one run, in rounds that take turns: the same recall without telemetry, a bare httpx request, and
+that request under the official httpx instrumentation. What is added is the median, over the rounds, of the difference to
+the plain call of the same round, in processor time of the calling thread: that of a neighbour on a busy machine is not
+counted. Wall time stands in the notes. No network is touched. Run: python -m benchmarks.telemetry_cost
 """
 
+import functools
+import itertools
+import os
 import statistics
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import httpx
+from opentelemetry import metrics, trace
+from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
+from opentelemetry.metrics import NoOpMeterProvider
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
+from opentelemetry.trace import NoOpTracerProvider
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
+from benchmarks.harness import Figure, options, report
 from memotel.calls import Answer, Call, Handler, Identity, Send
 from memotel.counts import Counts
 from memotel.http.messages import HttpRequest, HttpResponse
 from memotel.middleware.attempts import attempts
 from memotel.middleware.telemetry import telemetry
-from memotel.outcomes import Adapter, Operation, Outcome, Provider
-from memotel.telemetry.instruments import Instruments
+from memotel.outcomes import Adapter, Operation, Outcome, Provider, WriteOutcome
+from memotel.telemetry import names
+from memotel.telemetry.exposition import PrometheusReader
+from memotel.telemetry.instruments import Instruments, declare_client
 from memotel.values import Memories, Memory, Recall, Scope
 
-ROUNDS = 15
-CALLS = 1_000
-REFERENCE_US = 105.0
-"""A bare httpx request on the quiet machine where the limits were set; costs are shown on that scale as well."""
+ROUNDS, QUICK_ROUNDS = 41, 7
+CALLS, QUICK_CALLS = 300, 100
+SCRAPES, QUICK_SCRAPES = 25, 5
 LIMITS_US = {"no SDK": 25.0, "sampled out": 100.0, "sampled, exported": 150.0}
+SCRAPE_LIMIT_MS = 50.0
+
+WRITES = {Provider.MEMORYSYNC: names.UPSERT_MEMORY, Provider.REKALL: names.CREATE_MEMORY}
+STATUSES = (200, 201, 400, 401, 403, 404, 409, 422, 429, 500, 502, 503, 504)
+
+PLAIN_RECALL = "recall without telemetry"
+PLAIN_REQUEST = "bare httpx request"
+OFFICIAL = "httpx instrumentation, "
 
 IDENTITY = Identity(Provider.REKALL, "api.rekall.test", 443, "project", "create_memory")
 REQUEST = HttpRequest("POST", "/api/v2/memories/search", "/api/v2/memories/search", b"{}")
 FOUND = Memories((Memory("m_1", "likes tea", 0.9),))
 RECALL = Recall(Scope("ada", "session"), "which tea do I like?", 5, "assistant")
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """Microseconds of one call: processor time of the thread that makes it, and wall time."""
+
+    cpu_us: float
+    wall_us: float
+
+
+Rounds = dict[str, list[Cost]]
 
 
 class Nowhere(SpanExporter):
@@ -67,12 +100,20 @@ def watched(instruments: Instruments) -> Handler:
     return telemetry(working(send), IDENTITY, Counts(), instruments=instruments)
 
 
-def instruments_with(sampler: Sampler) -> Instruments:
-    """Return instruments on an SDK with that sampler, an exporter and one reader."""
+def tracers_with(sampler: Sampler) -> TracerProvider:
+    """Return an SDK tracer provider with that sampler and a batching exporter."""
     tracers = TracerProvider(sampler=sampler)
     tracers.add_span_processor(BatchSpanProcessor(Nowhere(), max_queue_size=65_536))
-    meters = MeterProvider((InMemoryMetricReader(),))
-    return Instruments(tracer_provider=tracers, meter_provider=meters)
+    return tracers
+
+
+def sdk_meters() -> MeterProvider:
+    return MeterProvider((InMemoryMetricReader(),))
+
+
+def instruments_with(sampler: Sampler) -> Instruments:
+    """Return instruments on an SDK with that sampler, an exporter and one reader."""
+    return Instruments(tracer_provider=tracers_with(sampler), meter_provider=sdk_meters())
 
 
 def driven(coroutine: Coroutine[Any, Any, object]) -> None:
@@ -101,10 +142,16 @@ def calling(handler: Handler) -> Callable[[], None]:
     return lambda: driven(recall())
 
 
-def bare_request() -> Callable[[], None]:
-    """Return one httpx request that reaches no network: the yardstick."""
+def requesting(
+    tracers: trace.TracerProvider | None = None, meters: metrics.MeterProvider | None = None
+) -> Callable[[], None]:
+    """Return one httpx request that reaches no network; instrumented where providers are given."""
     transport = httpx.MockTransport(lambda _: httpx.Response(200, json={}))
     client = httpx.Client(transport=transport)
+    if tracers is not None:
+        HTTPXClientInstrumentor.instrument_client(
+            client, tracer_provider=tracers, meter_provider=meters
+        )
 
     def request() -> None:
         client.post("https://api.rekall.test/", json={"query": "tea"}).raise_for_status()
@@ -112,38 +159,124 @@ def bare_request() -> Callable[[], None]:
     return request
 
 
-def microseconds(function: Callable[[], None]) -> float:
-    """Return the mean time of one call over `CALLS` calls: that of this thread's processor, not of its neighbours."""
-    started = time.thread_time()
-    for _ in range(CALLS):
-        function()
-    return (time.thread_time() - started) / CALLS * 1e6
-
-
-def main() -> None:
-    cases = {
-        "bare httpx request": bare_request(),
-        "recall without telemetry": calling(working(answer)),
+def cases() -> dict[str, Callable[[], None]]:
+    """Return everything that is measured, by name."""
+    return {
+        PLAIN_RECALL: calling(working(answer)),
         "no SDK": calling(watched(Instruments())),
         "sampled out": calling(watched(instruments_with(ALWAYS_OFF))),
         "sampled, exported": calling(watched(instruments_with(ALWAYS_ON))),
+        PLAIN_REQUEST: requesting(),
+        f"{OFFICIAL}no SDK": requesting(NoOpTracerProvider(), NoOpMeterProvider()),
+        f"{OFFICIAL}sampled out": requesting(tracers_with(ALWAYS_OFF), sdk_meters()),
+        f"{OFFICIAL}sampled, exported": requesting(tracers_with(ALWAYS_ON), sdk_meters()),
     }
-    times: dict[str, list[float]] = {name: [] for name in cases}
-    for _ in range(ROUNDS):
-        for name, function in cases.items():
-            times[name].append(microseconds(function))
-    medians = {name: statistics.median(found) for name, found in times.items()}
-    base, bare = medians["recall without telemetry"], medians["bare httpx request"]
-    print(f"Medians of {ROUNDS} rounds of {CALLS} calls, in microseconds of processor time")
-    print(f"  bare httpx request        {bare:7.1f}")
-    print(f"  recall without telemetry  {base:7.1f}")
-    print("Telemetry of one recall, on top of the recall without it")
-    print(f"{'':20}   here   where a bare request takes {REFERENCE_US:.0f}")
+
+
+def round_of(function: Callable[[], object], calls: int) -> Cost:
+    """Return the mean cost of one call over `calls` of them."""
+    wall, cpu = time.perf_counter(), time.thread_time()
+    for _ in range(calls):
+        function()
+    cpu, wall = time.thread_time() - cpu, time.perf_counter() - wall
+    return Cost(cpu / calls * 1e6, wall / calls * 1e6)
+
+
+def measured(rounds: int, calls: int) -> Rounds:
+    """Return the cost of each case in each round; in a round every case has its turn."""
+    found = cases()
+    for function in found.values():
+        round_of(function, calls)
+    costs: Rounds = {name: [] for name in found}
+    for number in range(rounds):
+        order = list(found.items())
+        for name, function in order if number % 2 else reversed(order):
+            costs[name].append(round_of(function, calls))
+    return costs
+
+
+def added(costs: Rounds, name: str, plain: str) -> Cost:
+    """Return the medians of what a case costs more than the plain call of the same round."""
+    pairs = list(zip(costs[name], costs[plain], strict=True))
+    return Cost(
+        statistics.median(case.cpu_us - base.cpu_us for case, base in pairs),
+        statistics.median(case.wall_us - base.wall_us for case, base in pairs),
+    )
+
+
+def figures_of_calls(costs: Rounds) -> Iterator[Figure]:
+    """Yield the plain calls, what memotel adds, and what the official instrumentation adds."""
+    for name in (PLAIN_RECALL, PLAIN_REQUEST):
+        cost = statistics.median(each.cpu_us for each in costs[name])
+        wall = statistics.median(each.wall_us for each in costs[name])
+        yield Figure(name, cost, "us", note=f"wall {wall:.1f} us")
     for name, limit in LIMITS_US.items():
-        cost = medians[name] - base
-        scaled = cost * REFERENCE_US / bare
-        verdict = "within" if scaled <= limit else "OVER"
-        print(f"  {name:18} {cost:6.1f}   {scaled:6.1f}  {verdict} the stated {limit:.0f}")
+        ours = added(costs, name, PLAIN_RECALL)
+        theirs = added(costs, f"{OFFICIAL}{name}", PLAIN_REQUEST)
+        note = (
+            f"wall {ours.wall_us:.1f} us; {ours.cpu_us / theirs.cpu_us:.2f} of the official one's"
+        )
+        yield Figure(f"added to a recall, {name}", ours.cpu_us, "us", limit, note=note)
+    for name in LIMITS_US:
+        theirs = added(costs, f"{OFFICIAL}{name}", PLAIN_REQUEST)
+        note = f"wall {theirs.wall_us:.1f} us; one span and one histogram record"
+        yield Figure(
+            f"added to a request by the official {OFFICIAL}{name}", theirs.cpu_us, "us", note=note
+        )
+
+
+def registry_of(pairs: Iterable[tuple[Provider, Adapter]]) -> CollectorRegistry:
+    """Return a registry with every series that the closed labels allow to clients of these kinds, at one address."""
+    registry, counts = CollectorRegistry(), Counts()
+    instruments = Instruments(
+        tracer_provider=NoOpTracerProvider(),
+        meter_provider=MeterProvider((PrometheusReader(registry),)),
+        counts=lambda: counts,
+    )
+    for provider, adapter in pairs:
+        declare_client(counts, provider, adapter)
+        for outcome in Outcome:
+            instruments.record_recall(0.2, (provider, adapter, outcome), None)
+        for ending in WriteOutcome:
+            instruments.record_write_delay(0.2, provider, ending)
+        for operation in (names.SEARCH_MEMORY, WRITES[provider]):
+            for error in names.ERROR_TYPES:
+                labels = {
+                    names.GEN_AI_OPERATION_NAME: operation,
+                    names.GEN_AI_PROVIDER_NAME: str(provider),
+                    names.ERROR_TYPE: error,
+                }
+                instruments.record_operation(0.2, labels, None)
+    for status in STATUSES:
+        instruments.record_http(0.2, {names.HTTP_RESPONSE_STATUS_CODE: status}, None)
+    return registry
+
+
+def figures_of_scrapes(scrapes: int) -> Iterator[Figure]:
+    """Yield the time of a scrape: of a process with one client, and of one with clients of every kind."""
+    every = list(itertools.product(Provider, Adapter))
+    kinds = {"one client": every[:1], "clients of every kind": every}
+    for kind, pairs in kinds.items():
+        registry = registry_of(pairs)
+        for shape, write in (("text", generate_latest), ("OpenMetrics", generate_openmetrics)):
+            costs = [round_of(functools.partial(write, registry), 1) for _ in range(scrapes)]
+            cpu_ms = statistics.median(cost.cpu_us for cost in costs) / 1e3
+            wall_ms = statistics.median(cost.wall_us for cost in costs) / 1e3
+            series = sum(not line.startswith(b"#") for line in write(registry).splitlines())
+            note = f"wall {wall_ms:.1f} ms; {series} series, buckets counted"
+            yield Figure(f"scrape, {kind}, {shape}", cpu_ms, "ms", SCRAPE_LIMIT_MS, note=note)
+
+
+def main() -> None:
+    asked = options(__doc__)
+    os.environ.setdefault("OTEL_SEMCONV_STABILITY_OPT_IN", "http")
+    rounds, calls = asked.of(ROUNDS, QUICK_ROUNDS), asked.of(CALLS, QUICK_CALLS)
+    figures = [
+        *figures_of_calls(measured(rounds, calls)),
+        *figures_of_scrapes(asked.of(SCRAPES, QUICK_SCRAPES)),
+    ]
+    title = f"What telemetry costs: medians of {rounds} rounds of {calls} calls, processor time"
+    report(title, figures, asked)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
 """One HTTP span and one `http.client.request.duration` per attempt, and the trace headers that it carries."""
 
 from asyncio import CancelledError
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 from opentelemetry import context as otel_context
@@ -25,6 +24,8 @@ from memotel.telemetry.tracing import (
 )
 
 Value = str | int
+_KINDS = 128
+"""More than there are combinations of method, template, status and error type in any one application."""
 
 
 def attempts(
@@ -39,12 +40,16 @@ def attempts(
 
     async def attempt(call: Call, request: HttpRequest) -> HttpResponse:
         started = recorder.begin(call, request)
-        with _attached(started.context):
-            try:
-                response = await send(call, started.request)
-            except BaseException as error:
-                recorder.failed(started, error)
-                raise
+        token = otel_context.attach(started.context) if started.is_attached else None
+        try:
+            response = await send(call, started.request)
+        except BaseException as error:
+            recorder.failed(started, error)
+            raise
+        finally:
+            # A task destroyed at interpreter exit closes in another context, where a detach would only log an error.
+            if token is not None and otel_context.get_current() is started.context:
+                otel_context.detach(token)
         recorder.answered(started, response)
         return response
 
@@ -56,10 +61,11 @@ class _Attempt:
     """One attempt under way: what is sent, and the span and context that watch it."""
 
     request: HttpRequest
+    context: Context
     is_watched: bool
+    started_at: float
     span: Span = INVALID_SPAN
-    context: Context = field(default_factory=Context)
-    started_at: float = field(default_factory=monotonic)
+    is_attached: bool = False
 
 
 class _Recorder:
@@ -70,13 +76,18 @@ class _Recorder:
         self._propagate = propagate
         self._instruments = instruments
         self._origin = origin(identity)
+        # Equal for every attempt of a kind, so made once.
+        self._constant = lru_cache(_KINDS)(self._constant_attributes)
+        self._labels = lru_cache(_KINDS)(self._labels_of)
 
     def begin(self, call: Call, request: HttpRequest) -> _Attempt:
         """Count the attempt and start its span."""
-        kept = call.trace if isinstance(call.trace, Trace) else Trace()
+        kept = call.trace if isinstance(call.trace, Trace) else Trace(INVALID_SPAN, Context())
         number = kept.next_attempt(request.method, request.template)
         call.attempts = max(call.attempts, number)
-        started = _Attempt(request, not is_http_suppressed(kept.context), context=kept.context)
+        context = kept.context
+        is_watched = not (context and is_http_suppressed(context))
+        started = _Attempt(request, context, is_watched, monotonic())
         if started.is_watched:
             self._start_span(started, number)
         return started
@@ -84,26 +95,27 @@ class _Recorder:
     @guarded
     def _start_span(self, started: _Attempt, number: int) -> None:
         request, parent = started.request, started.context
+        attributes = self._constant(request.method, request.template)
+        if number > 1:
+            attributes = {**attributes, names.HTTP_REQUEST_RESEND_COUNT: number - 1}
         started.span = self._instruments.tracer.start_span(
-            request.method, parent, SpanKind.CLIENT, self._start_attributes(request, number)
+            request.method, parent, SpanKind.CLIENT, attributes
         )
+        if started.span is INVALID_SPAN:  # no SDK, and no parent: nothing to attach or to send
+            return
         spanned = trace.set_span_in_context(started.span, parent)
-        started.context = without_http_spans(spanned)
+        started.context, started.is_attached = without_http_spans(spanned), True
         if self._propagate:
-            headers = (*request.headers, *trace_headers(spanned))
-            started.request = replace(request, headers=headers)
+            started.request = request.with_headers(trace_headers(spanned))
 
-    def _start_attributes(self, request: HttpRequest, number: int) -> dict[str, Value]:
-        attributes: dict[str, Value] = {
-            names.HTTP_REQUEST_METHOD: request.method,
+    def _constant_attributes(self, method: str, template: str) -> dict[str, Value]:
+        return {
+            names.HTTP_REQUEST_METHOD: method,
             names.SERVER_ADDRESS: self._identity.address,
             names.SERVER_PORT: self._identity.port,
-            names.URL_FULL: f"{self._origin}{request.template}",
-            names.URL_TEMPLATE: request.template.partition("?")[0],
+            names.URL_FULL: f"{self._origin}{template}",
+            names.URL_TEMPLATE: template.partition("?")[0],
         }
-        if number > 1:
-            attributes[names.HTTP_REQUEST_RESEND_COUNT] = number - 1
-        return attributes
 
     def answered(self, started: _Attempt, response: HttpResponse) -> None:
         """End the attempt with the status that came back; 4xx and 5xx are errors of the attempt."""
@@ -120,32 +132,37 @@ class _Recorder:
         if not started.is_watched:
             return
         seconds = monotonic() - started.started_at
-        ending: dict[str, Value] = {}
-        if status is not None:
-            ending[names.HTTP_RESPONSE_STATUS_CODE] = status
-        if error_type is not None:
-            ending[names.ERROR_TYPE] = error_type
-            started.span.set_status(StatusCode.ERROR)
-        started.span.set_attributes(ending)
-        started.span.end()
-        attributes: dict[str, Value] = {
-            names.HTTP_REQUEST_METHOD: started.request.method,
+        if started.span.is_recording():
+            _end_span(started.span, error_type, status)
+        labels = self._labels(started.request.method, error_type, status)
+        self._instruments.record_http(seconds, labels, started.context)
+
+    def _labels_of(
+        self, method: str, error_type: str | None, status: int | None
+    ) -> dict[str, Value]:
+        return {
+            names.HTTP_REQUEST_METHOD: method,
             names.SERVER_ADDRESS: self._identity.address,
             names.SERVER_PORT: self._identity.port,
-            **ending,
+            **_ending(error_type, status),
         }
-        self._instruments.record_http(seconds, attributes, started.context)
 
 
-@contextmanager
-def _attached(context: Context) -> Iterator[None]:
-    token = otel_context.attach(context)
-    try:
-        yield
-    finally:
-        # A task destroyed at interpreter exit closes in another context, where a detach would only log an error.
-        if otel_context.get_current() is context:
-            otel_context.detach(token)
+def _end_span(span: Span, error_type: str | None, status: int | None) -> None:
+    if error_type is not None:
+        span.set_status(StatusCode.ERROR)
+    span.set_attributes(_ending(error_type, status))
+    span.end()
+
+
+@lru_cache(_KINDS)
+def _ending(error_type: str | None, status: int | None) -> dict[str, Value]:
+    attributes: dict[str, Value] = {}
+    if status is not None:
+        attributes[names.HTTP_RESPONSE_STATUS_CODE] = status
+    if error_type is not None:
+        attributes[names.ERROR_TYPE] = error_type
+    return attributes
 
 
 def origin(identity: Identity) -> str:

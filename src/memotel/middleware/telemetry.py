@@ -6,16 +6,17 @@ No context is attached across an await; what the attempts below need travels in 
 
 import time
 from asyncio import CancelledError
+from functools import lru_cache
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import Span, SpanKind, StatusCode
+from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, StatusCode
 
 from memotel.calls import Answer, Call, Handler, Identity, Settlement
 from memotel.counts import Count, Counts
 from memotel.errors import MemotelError
-from memotel.outcomes import Operation, Outcome, Provider, Speaker, WriteOutcome
+from memotel.outcomes import Adapter, Operation, Outcome, Provider, Speaker, WriteOutcome
 from memotel.telemetry import content, names
 from memotel.telemetry.guard import guarded
 from memotel.telemetry.instruments import Instruments, install
@@ -26,6 +27,8 @@ __all__ = ["current_traceparent", "telemetry"]
 
 Value = str | int | float | tuple[str, ...]
 
+_KINDS = 128
+"""More than there are combinations of operation, adapter and error type."""
 _TERMINAL = frozenset(map(str, WriteOutcome))
 _ERROR_BY_OUTCOME: dict[str, str] = {
     Outcome.TIMEOUT: "timeout",
@@ -68,6 +71,9 @@ class _Stage:
         self._counts = counts
         self._instruments = instruments
         self._is_content_wanted = content.is_content_wanted()
+        # Equal for every call of a kind, so made once; the keys are members of closed enums.
+        self._constant = lru_cache(_KINDS)(self._constant_attributes)
+        self._operation_labels = lru_cache(_KINDS)(self._labels_of_operation)
 
     def start(self, call: Call) -> None:
         """Start the call's span and be told of its end; the call goes on whatever telemetry does."""
@@ -77,8 +83,8 @@ class _Stage:
     @guarded
     def _begin(self, call: Call) -> Trace:
         current = otel_context.get_current()
-        if is_suppressed(current):
-            return Trace(context=current)
+        if current and is_suppressed(current):
+            return Trace(INVALID_SPAN, current)
         request = call.request
         is_write = isinstance(request, Write)
         parent = Context() if is_write else current
@@ -89,22 +95,29 @@ class _Stage:
             self._start_attributes(call),
             link_to(request.trace) if isinstance(request, Write) else (),
         )
+        if span is INVALID_SPAN:  # no SDK, and no parent: nothing to hand on
+            return Trace(span, parent)
         if self._is_content_wanted and span.is_recording():
             span.set_attributes(content.request_content(request))
         return Trace(span, trace.set_span_in_context(span, parent))
 
-    def _start_attributes(self, call: Call) -> dict[str, Value]:
+    def _constant_attributes(self, operation: Operation, adapter: Adapter) -> dict[str, Value]:
         identity = self._identity
         attributes: dict[str, Value] = {
-            names.GEN_AI_OPERATION_NAME: span_name(call.operation, identity),
-            names.GEN_AI_PROVIDER_NAME: str(call.provider),
+            names.GEN_AI_OPERATION_NAME: span_name(operation, identity),
+            names.GEN_AI_PROVIDER_NAME: str(identity.provider),
             names.SERVER_ADDRESS: identity.address,
             names.SERVER_PORT: identity.port,
-            names.MEMOTEL_ADAPTER: str(call.adapter),
-            names.MEMOTEL_BUDGET: float(call.budget_s),
+            names.MEMOTEL_ADAPTER: str(adapter),
         }
         if identity.store_id:
             attributes[names.GEN_AI_MEMORY_STORE_ID] = identity.store_id
+        return attributes
+
+    def _start_attributes(self, call: Call) -> dict[str, Value]:
+        identity = self._identity
+        attributes = self._constant(call.operation, call.adapter).copy()
+        attributes[names.MEMOTEL_BUDGET] = float(call.budget_s)
         if agent := agent_name(call):
             attributes[names.GEN_AI_AGENT_NAME] = agent
         if identity.record_session_id and (session := call.scope.session_id):
@@ -113,7 +126,7 @@ class _Stage:
 
     def _finish(self, call: Call, settlement: Settlement) -> None:
         self._count(call, settlement)
-        kept = call.trace if isinstance(call.trace, Trace) else Trace()
+        kept = call.trace if isinstance(call.trace, Trace) else Trace(INVALID_SPAN, Context())
         error_type = error_type_of(call.operation, settlement)
         self._end_span(call, settlement, kept.span, error_type)
         self._record(call, settlement, kept.context, error_type)
@@ -135,11 +148,13 @@ class _Stage:
     def _end_span(
         self, call: Call, settlement: Settlement, span: Span, error_type: str | None
     ) -> None:
-        if span.is_recording():
-            span.set_attributes(self._end_attributes(call, settlement))
+        if not span.is_recording():
+            return
+        attributes = self._end_attributes(call, settlement)
         if error_type is not None:
-            span.set_attribute(names.ERROR_TYPE, error_type)
+            attributes[names.ERROR_TYPE] = error_type
             span.set_status(StatusCode.ERROR)
+        span.set_attributes(attributes)
         span.end()
 
     def _end_attributes(self, call: Call, settlement: Settlement) -> dict[str, Value]:
@@ -166,26 +181,30 @@ class _Stage:
     def _record(
         self, call: Call, settlement: Settlement, context: Context, error_type: str | None
     ) -> None:
-        provider, outcome = str(call.provider), str(settlement.outcome)
-        operation: dict[str, str] = {
-            names.GEN_AI_OPERATION_NAME: span_name(call.operation, self._identity),
-            names.GEN_AI_PROVIDER_NAME: provider,
+        instruments, outcome = self._instruments, settlement.outcome
+        labels = self._operation_labels(call.operation, error_type)
+        instruments.record_operation(settlement.duration_s, labels, context)
+        if call.operation is Operation.RECALL:
+            of_recall = (call.provider, call.adapter, outcome)
+            instruments.record_recall(settlement.duration_s, of_recall, context)
+        elif isinstance(call.request, Write) and outcome in _TERMINAL:
+            seconds = delay_s(call.request)
+            instruments.record_write_delay(seconds, call.provider, outcome, context)
+
+    def _labels_of_operation(self, operation: Operation, error_type: str | None) -> dict[str, str]:
+        labels = {
+            names.GEN_AI_OPERATION_NAME: span_name(operation, self._identity),
+            names.GEN_AI_PROVIDER_NAME: str(self._identity.provider),
         }
         if error_type is not None:
-            operation[names.ERROR_TYPE] = error_type
-        self._instruments.record_operation(settlement.duration_s, operation, context)
-        if call.operation is Operation.RECALL:
-            labels = (provider, str(call.adapter), outcome)
-            self._instruments.record_recall(settlement.duration_s, labels, context)
-        if isinstance(call.request, Write) and outcome in _TERMINAL:
-            seconds = delay_s(call.request)
-            self._instruments.record_write_delay(seconds, provider, outcome, context)
+            labels[names.ERROR_TYPE] = error_type
+        return labels
 
 
 @guarded
 def record_unsent_end(provider: Provider, write: Write, outcome: WriteOutcome) -> None:
     """Record the delay of a write that ended without a send of its own: too old, given up, dropped at close."""
-    install().record_write_delay(delay_s(write), str(provider), str(outcome))
+    install().record_write_delay(delay_s(write), provider, outcome)
 
 
 def span_name(operation: Operation, identity: Identity) -> str:
@@ -213,9 +232,10 @@ def error_type_of(operation: Operation, settlement: Settlement) -> str | None:
 
     A recall that ends without memories is handled: its reply goes on. A cancelled call is no error either.
     """
+    if operation is Operation.RECALL:
+        return None
     error = settlement.error
-    is_cancelled = settlement.outcome == Outcome.CANCELLED or isinstance(error, CancelledError)
-    if operation is Operation.RECALL or is_cancelled:
+    if settlement.outcome == Outcome.CANCELLED or isinstance(error, CancelledError):
         return None
     if error is not None:
         return error.error_type if isinstance(error, MemotelError) else names.ERROR_OTHER

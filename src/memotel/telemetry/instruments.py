@@ -5,6 +5,7 @@ application sets later. Observable instruments read plain integers, so a fork re
 """
 
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from importlib import metadata
 
 from opentelemetry import metrics, trace
@@ -20,6 +21,8 @@ from memotel.telemetry.guard import guarded, logger
 from memotel.telemetry.observables import Snapshots, observe
 
 Attributes = Mapping[str, str | int]
+_SETS = 256
+"""More than there are label sets of one histogram; they come from closed enums."""
 
 
 class Instruments:
@@ -55,17 +58,13 @@ class Instruments:
         self, seconds: float, labels: tuple[str, str, str], context: Context | None
     ) -> None:
         """Record how long a recall took; labels: provider, adapter, outcome."""
-        provider, adapter, outcome = labels
-        attributes = {"provider": provider, "adapter": adapter, "outcome": outcome}
-        self._record(self._recall, seconds, attributes, context)
+        self._record(self._recall, seconds, _recall_labels(*labels), context)
 
     def record_write_delay(
         self, seconds: float, provider: str, outcome: str, context: Context | None = None
     ) -> None:
         """Record the time from acceptance to the final outcome of a write."""
-        self._record(
-            self._write_delay, seconds, {"provider": provider, "outcome": outcome}, context
-        )
+        self._record(self._write_delay, seconds, _write_labels(provider, outcome), context)
 
     def record_operation(
         self, seconds: float, attributes: Attributes, context: Context | None
@@ -86,6 +85,16 @@ class Instruments:
     ) -> None:
         self.has_recorded = True
         histogram.record(max(seconds, 0.0), attributes, context)
+
+
+@lru_cache(_SETS)
+def _recall_labels(provider: str, adapter: str, outcome: str) -> dict[str, str]:
+    return {"provider": str(provider), "adapter": str(adapter), "outcome": str(outcome)}
+
+
+@lru_cache(_SETS)
+def _write_labels(provider: str, outcome: str) -> dict[str, str]:
+    return {"provider": str(provider), "outcome": str(outcome)}
 
 
 def _histogram(meter: Meter, instrument: names.Instrument) -> Histogram:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import INVALID_SPAN, Link, Span
+from opentelemetry.trace import Link, Span
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from memotel.telemetry.guard import guarded
@@ -25,8 +25,8 @@ class Trace:
     `sent` counts attempts by method and template, so that a tenant look-up is no resend of the recall it serves.
     """
 
-    span: Span = INVALID_SPAN
-    context: Context = field(default_factory=Context)
+    span: Span
+    context: Context
     sent: dict[tuple[str, str], int] = field(default_factory=dict)
 
     def next_attempt(self, method: str, template: str) -> int:
