@@ -47,6 +47,7 @@ __all__ = [
     "Turn",
     "WriteOutcome",
     "WritePolicy",
+    "drain_on_sigterm",
     "resolve",
 ]
 

@@ -30,6 +30,7 @@ from memotel.errors import (
 from memotel.outcomes import Adapter, Outcome, Provider, Speaker, WriteOutcome
 from memotel.settings import resolve
 from memotel.values import FlushReport, Memories, Memory, RecallResult, Receipt, Scope, Turn
+from memotel.writes.sigterm import drain_on_sigterm
 
 __all__ = [
     "Adapter",
@@ -67,5 +68,6 @@ __all__ = [
     "Turn",
     "WriteOutcome",
     "WritePolicy",
+    "drain_on_sigterm",
     "resolve",
 ]

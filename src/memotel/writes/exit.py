@@ -115,7 +115,7 @@ def register(path: Drainable) -> None:
     paths.append(path)
     if not _process.has_handlers:  # a fork's child inherits the handlers along with this mark
         _process.has_handlers = True
-        _before_threads_end(_flush)
+        _before_threads_end(drain)
         atexit.register(_close)
 
 
@@ -125,8 +125,14 @@ def unregister(path: Drainable) -> None:
     paths[:] = [known for known in paths if known is not path]
 
 
-def _flush() -> None:
+def drain() -> None:
+    """Deliver what can be delivered now, within the exit's budget."""
     _process.current().flush()
+
+
+def longest_drain_s() -> float:
+    """Return the seconds that `drain` may take at most."""
+    return max((path.exit_drain_s for path in _process.current().paths), default=0.0)
 
 
 def _close() -> None:
