@@ -32,14 +32,14 @@ class Held(httpx.AsyncBaseTransport):
 
 
 class Dripping(httpx.AsyncByteStream):
-    """A body without end, a byte at each turn of the loop."""
+    """A body without end, a little at each turn of the loop."""
 
     def __init__(self) -> None:
         self.is_closed = asyncio.Event()
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         while True:
-            yield b"x"
+            yield b"x" * 100
             await asyncio.sleep(0)
 
     async def aclose(self) -> None:

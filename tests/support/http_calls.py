@@ -85,6 +85,12 @@ async def post(
         assert time.monotonic() - started < max(budget_s, 0) + SCHEDULING_S
 
 
+async def turns(count: int = 10) -> None:
+    """Let the loop turn, so that the client sees what the server did a moment ago."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
 def needed(module: str) -> ModuleType:
     """Return an optional module; without it the test is skipped, and fails where CI is set."""
     if os.environ.get("CI"):

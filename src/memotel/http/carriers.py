@@ -25,6 +25,10 @@ class Carrier(Protocol):
         """Return the answer by the exchange's deadline; raises what the transport raises."""
         ...
 
+    async def warm(self) -> None:
+        """Open a connection for the first request where that can be done without one."""
+        ...
+
     async def aclose(self) -> None:
         """Let go of every connection."""
         ...
@@ -48,6 +52,10 @@ class PoolCarrier:
         """Send and read in the caller's task."""
         response = await self.transport.handle_async_request(request)
         return await read_whole(response, exchange, max_bytes, self._where)
+
+    async def warm(self) -> None:
+        """Open a connection, unless there is one."""
+        await self.transport.warm()
 
     async def aclose(self) -> None:
         """Close every connection."""
@@ -113,6 +121,9 @@ class ForeignCarrier:
         self.zombies.discard(task)
         if not task.cancelled():
             task.exception()  # looked at, so that asyncio does not report it: its caller has long been answered
+
+    async def warm(self) -> None:
+        """Do nothing: such a transport opens connections for requests only."""
 
     async def aclose(self) -> None:
         """Do nothing: the transport is the caller's."""

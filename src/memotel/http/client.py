@@ -1,10 +1,10 @@
 """The HTTP client of one account: one request at a time to its answer, by a deadline that nothing can stretch."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Coroutine, Iterable
 from functools import cache
 from importlib.metadata import version
-from urllib.parse import urlsplit
+from typing import Any, TypeVar
 
 import httpx
 
@@ -22,13 +22,14 @@ from memotel.http.engines import Maker
 from memotel.http.errors import memotel_error
 from memotel.http.exchange import Exchange, Progress, current_exchange
 from memotel.http.messages import HttpRequest, HttpResponse
-from memotel.http.proxies import DEFAULT_PORTS
 from memotel.http.resolver import Resolver, shared_resolver
+from memotel.http.routes import direct_route
 from memotel.outcomes import Phase
 from memotel.settings import read_environment
 
 MAX_KNOWN_PATHS = 64
 Header = tuple[str, str]
+T = TypeVar("T")
 
 
 class HttpClient:
@@ -50,11 +51,10 @@ class HttpClient:
         pool_size: int,
         resolver: Resolver | None = None,
     ) -> None:
-        parts = urlsplit(base_url)
-        self.address = parts.hostname or ""
-        self.port = parts.port or DEFAULT_PORTS[parts.scheme]
+        route = direct_route(base_url)
+        self.address = route.address
+        self.port = route.port
         self._base_url = base_url.rstrip("/")
-        self._is_tls = parts.scheme == "https"
         self._where = f"{self.address}:{self.port}"
         self._policy = policy
         self._resolver = resolver
@@ -88,15 +88,26 @@ class HttpClient:
             ResponseFormatError: the answer is too large, or compressed.
             ConfigurationError: a proxy, CA file, client certificate or header cannot be used.
         """
-        exchange = Exchange(deadline, progress, self._policy.max_response_bytes + SLACK_BYTES)
-        deadline_token = current_deadline.set(deadline)
+        exchange = self._exchange(deadline, progress)
+        return await self._bounded(exchange, self._sent(request, headers, exchange))
+
+    async def warm(self, deadline: Deadline, progress: Progress) -> None:
+        """Read the TLS and proxy setting and open a connection, so that the first request need not.
+
+        Sends nothing. Raises what `send` would. Over aiohttp or a transport of the caller's nothing is opened.
+        """
+        exchange = self._exchange(deadline, progress)
+        await self._bounded(exchange, self._warmed(exchange))
+
+    def _exchange(self, deadline: Deadline, progress: Progress) -> Exchange:
+        return Exchange(deadline, progress, self._policy.max_response_bytes + SLACK_BYTES)
+
+    async def _bounded(self, exchange: Exchange, work: Coroutine[Any, Any, T]) -> T:
+        """Run `work` with the exchange in its context, and its failures in terms of ours."""
+        deadline_token = current_deadline.set(exchange.deadline)
         exchange_token = current_exchange.set(exchange)
         try:
-            await self._admitted(exchange)
-            try:
-                return await self._carried(request, headers, exchange)
-            finally:
-                self._free.release()
+            return await work
         except MemotelError:
             raise
         except Exception as error:
@@ -108,10 +119,19 @@ class HttpClient:
             current_deadline.reset(deadline_token)
         raise failure
 
-    async def warm(self, deadline: Deadline, progress: Progress) -> None:
-        """Read the TLS and proxy setting, so that the first request need not; raises what `send` would."""
-        if self._carrier is None and not self._is_closed:
-            await self._prepare(Exchange(deadline, progress, self._policy.max_response_bytes))
+    async def _warmed(self, exchange: Exchange) -> None:
+        self._refuse_if_closed()
+        carrier = self._carrier or await self._prepare(exchange)
+        await carrier.warm()
+
+    async def _sent(
+        self, request: HttpRequest, headers: tuple[Header, ...], exchange: Exchange
+    ) -> HttpResponse:
+        await self._admitted(exchange)
+        try:
+            return await self._carried(request, headers, exchange)
+        finally:
+            self._free.release()
 
     async def _admitted(self, exchange: Exchange) -> None:
         """Take one of the places, waiting until the deadline where none is free; the caller gives it back."""

@@ -1,34 +1,20 @@
 """What carries a client's requests, chosen by its policy and by what is installed, made at the first request."""
 
-import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from urllib.parse import urlsplit
 
 import httpx
 
 from memotel.config import NetworkPolicy
-from memotel.errors import BudgetExceededError, ConfigurationError
+from memotel.errors import ConfigurationError
 from memotel.http.carriers import Carrier, ForeignCarrier, PoolCarrier
 from memotel.http.exchange import Exchange
 from memotel.http.fast import FastCarrier, fast_transport
 from memotel.http.pool import PoolTransport
-from memotel.http.proxies import Proxy, choose_proxy
 from memotel.http.resolver import Resolver
-from memotel.http.tls import context_flight
-from memotel.http.waiting import flight_result
-from memotel.outcomes import Phase
-
-
-@dataclass(frozen=True, slots=True)
-class Route:
-    """How a service is reached: directly or through a proxy, in TLS or not."""
-
-    is_tls: bool
-    proxy: Proxy | None
-    context: ssl.SSLContext | None
+from memotel.http.routes import Route, direct_route, find_route
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +36,10 @@ class Maker:
     user_agent: str
 
     async def route(self, environ: Mapping[str, str], exchange: Exchange) -> Route:
-        """Find the way; the TLS setting is read on a thread, for as long as the deadline allows."""
-        is_tls = urlsplit(self.base_url).scheme == "https"
+        """Find the way, for as long as the deadline allows; a transport of the caller's finds its own."""
         if self.policy.transport is not None:
-            return Route(is_tls, None, None)
-        proxy = choose_proxy(self.base_url, self.policy.proxy, environ)
-        if not is_tls and (proxy is None or proxy.scheme == "http"):
-            return Route(is_tls, proxy, None)
-        exchange.progress.phase = Phase.TLS
-        try:
-            context = await flight_result(
-                context_flight(self.policy, environ), exchange.deadline.remaining_s()
-            )
-        except TimeoutError:
-            raise BudgetExceededError(
-                "the CA files were not read in time", phase=Phase.TLS
-            ) from None
-        return Route(is_tls, proxy, context)
+            return direct_route(self.base_url)
+        return await find_route(self.base_url, self.policy, environ, exchange)
 
     def carrier(self, route: Route) -> Carrier:
         """Return a new carrier, which opens nothing yet."""
@@ -86,14 +59,9 @@ class Maker:
             ) from None
 
     def _pooled(self, route: Route, engine: str) -> Carrier:
+        core = import_module(engine)
         transport = PoolTransport(
-            self.policy,
-            resolver=self.resolver,
-            context=route.context,
-            proxy=route.proxy,
-            is_tls=route.is_tls,
-            user_agent=self.user_agent,
-            core=import_module(engine),
+            self.policy, route, self.resolver, user_agent=self.user_agent, core=core
         )
         return PoolCarrier(transport, self.where)
 

@@ -56,6 +56,9 @@ class FastCarrier:
         )
         raise failure
 
+    async def warm(self) -> None:
+        """Do nothing: aiohttp opens connections for requests only."""
+
     async def aclose(self) -> None:
         """Close every connection."""
         await self._transport.aclose()

@@ -33,11 +33,13 @@ class DeadlineStream(httpcore.AsyncNetworkStream):
     """One connection, as httpcore sees it.
 
     httpcore writes a request as head, body and an empty end. They leave in one piece, at the end or when
-    `GATHER_BYTES` are together: one system call and one segment in place of two.
+    `GATHER_BYTES` are together: one system call and one segment in place of two. Where `is_ready`, the handshake that
+    is asked for next was made ahead of time.
     """
 
     def __init__(self, wire: Wire, core: ModuleType = httpcore) -> None:
         self.wire = wire
+        self.is_ready = False
         self._core = core
         self._gathered: list[bytes] = []
 
@@ -105,6 +107,9 @@ class DeadlineStream(httpcore.AsyncNetworkStream):
         timeout: float | None = None,
     ) -> "DeadlineStream":
         """Shake hands, and return this stream, now encrypted."""
+        if self.is_ready:
+            self.is_ready = False
+            return self
         enter(Phase.TLS)
         left_s = time_left_s(timeout)
         if left_s is not None and left_s <= 0:

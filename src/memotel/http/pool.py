@@ -4,7 +4,6 @@
 exceptions pass as they are: `memotel.http.errors` maps both libraries'.
 """
 
-import ssl
 from collections.abc import AsyncIterator
 from types import ModuleType
 
@@ -13,8 +12,10 @@ import httpx
 
 from memotel.config import NetworkPolicy
 from memotel.http.network import DeadlineBackend
+from memotel.http.parking import ParkingBackend
 from memotel.http.proxies import Proxy
 from memotel.http.resolver import Resolver
+from memotel.http.routes import Route
 from memotel.http.tunnel import TunnelBackend
 
 CLOSE_GRACE_S = 0.5
@@ -30,50 +31,53 @@ class PoolTransport(httpx.AsyncBaseTransport):
     def __init__(
         self,
         policy: NetworkPolicy,
-        *,
+        route: Route,
         resolver: Resolver,
-        context: ssl.SSLContext | None,
-        proxy: Proxy | None,
-        is_tls: bool,
+        *,
         user_agent: str,
         core: ModuleType = httpcore,
     ) -> None:
-        self.network = DeadlineBackend(resolver, core)
         self._core = core
-        self._policy = policy
-        self._context = context
-        if proxy is None:
-            self._pool = self._direct(self.network)
-        elif is_tls:
-            self._pool = self._direct(TunnelBackend(self.network, proxy, context, user_agent))
+        self._keepalive_s = policy.keepalive_s
+        self._route = route
+        self._network = DeadlineBackend(resolver, core)
+        proxy = route.proxy
+        if proxy is not None and route.is_tls:
+            tunnel = TunnelBackend(self._network, proxy, route.context, user_agent)
+            self._parking = ParkingBackend(tunnel, policy.keepalive_s)
         else:
-            self._pool = self._forwarding(proxy)
+            self._parking = ParkingBackend(self._network, policy.keepalive_s)
+        self._pool = self._direct() if proxy is None or route.is_tls else self._forwarding(proxy)
 
-    def _direct(self, network: httpcore.AsyncNetworkBackend) -> httpcore.AsyncConnectionPool:
+    def _direct(self) -> httpcore.AsyncConnectionPool:
         pool: httpcore.AsyncConnectionPool = self._core.AsyncConnectionPool(
-            ssl_context=self._context,
+            ssl_context=self._route.context,
             max_connections=None,
-            keepalive_expiry=self._policy.keepalive_s,
-            network_backend=network,
+            keepalive_expiry=self._keepalive_s,
+            network_backend=self._parking,
         )
         return pool
 
     def _forwarding(self, proxy: Proxy) -> httpcore.AsyncConnectionPool:
         headers = [("Proxy-Authorization", proxy.authorization)] if proxy.authorization else []
         pool: httpcore.AsyncConnectionPool = self._core.AsyncHTTPProxy(
-            proxy_url=self._core.URL(
-                scheme=proxy.scheme.encode(),
-                host=proxy.host.encode(),
-                port=proxy.port,
-                target=b"/",
-            ),
+            proxy_url=self._core.URL(proxy.url),
             proxy_headers=headers,
-            proxy_ssl_context=self._context if proxy.scheme == "https" else None,
+            proxy_ssl_context=self._route.context if proxy.scheme == "https" else None,
             max_connections=None,
-            keepalive_expiry=self._policy.keepalive_s,
-            network_backend=self.network,
+            keepalive_expiry=self._keepalive_s,
+            network_backend=self._parking,
         )
         return pool
+
+    async def warm(self) -> None:
+        """Open a connection for the first request, unless there is one."""
+        route = self._route
+        host, port, context = route.address, route.port, route.context
+        if route.proxy is not None and not route.is_tls:
+            host, port = route.proxy.host, route.proxy.port
+        if not (self._pool.connections or self._parking.is_taken(host, port)):
+            await self._parking.park(host, port, context)
 
     @property
     def connections(self) -> int:
@@ -104,7 +108,7 @@ class PoolTransport(httpx.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close every connection, politely for half a second."""
         await self._pool.aclose()
-        await self.network.aclose(CLOSE_GRACE_S)
+        await self._network.aclose(CLOSE_GRACE_S)
 
 
 class _Body(httpx.AsyncByteStream):
