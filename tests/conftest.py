@@ -5,7 +5,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from prometheus_process import PrometheusServer, running_prometheus
+
+settings.register_profile("memotel", deadline=None)  # how long an example takes is the machine's affair
+settings.load_profile("memotel")
 
 StartPrometheus = Callable[..., PrometheusServer]
 

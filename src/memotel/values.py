@@ -18,7 +18,8 @@ Json = str | int | float | bool | None | list["Json"] | dict[str, "Json"]
 class Scope:
     """Whose memory: the user, and the session (conversation) that a turn belongs to.
 
-    `user_id` may be empty where the service derives the user from the credential (Rekall).
+    `user_id` may be empty where the service derives the user from the credential (Rekall): then it is all that the
+    credential sees.
     """
 
     user_id: str = ""
@@ -55,6 +56,7 @@ class Memory:
         score: relevance, 0 to 1, or None where the service sent none.
         metadata: the service's own fields for this item.
         record: the item exactly as the service sent it (for callers who want the service's dict).
+        user_id: whose it is, where the service keeps several users' memories together and the item says so; else None.
     """
 
     id: str | None
@@ -62,6 +64,7 @@ class Memory:
     score: float | None = None
     metadata: Mapping[str, Json] = field(default_factory=dict)
     record: Mapping[str, Json] = field(default_factory=dict)
+    user_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -278,9 +278,14 @@ def test_rekall_quota_is_said(rekall: Wire, server: DevServer) -> None:
     assert caught.value.status_code == 402
 
 
-def test_rekall_refuses_a_content_that_is_too_long(rekall: Wire) -> None:
+def test_rekall_refuses_a_save_that_is_too_long(rekall: Wire) -> None:
     with pytest.raises(InvalidRequestError):
-        rekall.write("x" * 50_001)
+        rekall.save("x" * 50_001)
+
+
+def test_rekall_takes_the_part_of_a_turn_that_it_has_room_for(rekall: Wire) -> None:
+    answer = rekall.write("x" * 50_001)
+    assert (answer.outcome, answer.record["content"]) == (WriteOutcome.STORED, "x" * 50_000)
 
 
 def test_memorysync_tenant_is_the_projects(memorysync: Wire) -> None:

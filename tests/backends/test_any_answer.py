@@ -54,6 +54,7 @@ WORDS = st.sampled_from(
         "message",
         "retry_after",
         "details",
+        "user_id",
         "tenant_id",
         "reason",
         "msg",

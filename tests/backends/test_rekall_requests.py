@@ -7,7 +7,7 @@ import pytest
 
 from memotel.backends import RekallBackend
 from memotel.backends.rekall import MAX_CONTENT_CHARS, MEMORY_TYPES
-from memotel.errors import ConfigurationError
+from memotel.errors import ConfigurationError, InvalidRequestError
 from memotel.http.messages import HttpRequest, HttpResponse
 from memotel.outcomes import Adapter, Provider, Speaker
 from memotel.values import Recall, Save, Scope, Search, Turn, Write
@@ -88,6 +88,7 @@ def test_write_holds_the_words_and_who_said_them_when() -> None:
             "said_at": "2026-11-02T12:00:00Z",
             "source": "ag2",
             "importance": 0.7,
+            "user_id": "ada",
             "idempotency_key": "k" * 32,
         },
     }
@@ -107,6 +108,36 @@ def test_write_keeps_the_turns_own_metadata_but_the_key() -> None:
     metadata = metadata_of(replace(TURN, metadata=own))
     assert metadata["role"] == "doctor"
     assert metadata["idempotency_key"] == "k" * 32
+
+
+def test_user_of_a_memory_is_the_scopes_whatever_its_metadata_says() -> None:
+    own = {"user_id": "bob"}
+    save = Save(ADA, "a fact", metadata=own)
+    assert metadata_of(replace(TURN, metadata=own))["user_id"] == "ada"
+    assert body_of(REKALL.save_request(save, None))["metadata"]["user_id"] == "ada"
+
+
+def test_memory_of_no_user_keeps_what_its_metadata_says() -> None:
+    turn = replace(TURN, scope=Scope(), metadata={"user_id": "bob"})
+    assert metadata_of(turn)["user_id"] == "bob"
+
+
+def test_user_without_a_utf8_form_is_refused() -> None:
+    turn = replace(TURN, scope=Scope("ada\ud83d"))
+    with pytest.raises(InvalidRequestError, match="user_id"):
+        metadata_of(turn)
+
+
+def answer_with(*metadata: object) -> HttpResponse:
+    items = [{"id": f"mem_{n}", "content": "a fact", "metadata": m} for n, m in enumerate(metadata)]
+    return HttpResponse(200, body=json.dumps({"data": items}).encode())
+
+
+def test_memories_name_their_user_where_they_have_one() -> None:
+    found = REKALL.read_search(
+        answer_with({"user_id": "ada"}, {}, {"user_id": None}, {"user_id": ""}, {"user_id": 7})
+    )
+    assert [m.user_id for m in found.items] == ["ada", None, None, None, "7"]
 
 
 @pytest.mark.parametrize("name", sorted(MEMORY_TYPES))
@@ -141,7 +172,12 @@ def test_save_is_a_write_with_a_key_of_its_words() -> None:
     assert body_of(request) == {
         "content": "I like tea",
         "type": "preferences",
-        "metadata": {"source": "tool", "type": "preferences", "idempotency_key": key},
+        "metadata": {
+            "source": "tool",
+            "type": "preferences",
+            "user_id": "ada",
+            "idempotency_key": key,
+        },
     }
 
 

@@ -19,7 +19,8 @@ class RekallMemory(AgentMemory):
         api_key: `rk_...` key, or a callable that returns one; REKALL_API_KEY.
         access_token: `rat_...` token in place of a key, or a callable that is asked again when it has expired.
         headers: headers in place of a key (the development server takes `x-user-id`), or beside one.
-        user_id: part of every write's identity. Rekall itself knows the user from the credential: give each person a key.
+        user_id: whose memory. Rekall itself knows a user by the key alone; where one key serves several people, what was
+            written under another user_id is neither shown nor found. Without one, it is all that the key sees.
         session_id: the conversation that turns belong to; without one, all of a process share a fresh one.
         top_k: most items of a recall or query; `limit` is the same.
         limit: see `top_k`.

@@ -1,16 +1,21 @@
 """Rekall v2 on the wire: calls to requests, answers to values.
 
+Whose memory a call is about follows from the credential: the wire has no field for a user. Where one credential serves
+several people, a memory says in its metadata whose it is (`user_id`); `memotel.middleware.context` takes out what is
+another's.
+
 Sources: Rekall's AutoGen integration page and its public API documentation (v1 reference: errors,
 limits, memory object), read in November 2026.
 """
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from memotel.backends import jsontext
 from memotel.backends.errors import success_body
-from memotel.backends.outgoing import header_value
+from memotel.backends.outgoing import header_value, user_of
 from memotel.backends.reading import (
     id_of,
     mapping_of,
@@ -21,7 +26,18 @@ from memotel.backends.reading import (
 from memotel.backends.retry_after import Clock
 from memotel.http.messages import HttpRequest, HttpResponse
 from memotel.outcomes import Provider, QuotaEvidence, Speaker, WriteOutcome
-from memotel.values import Json, Memories, Recall, Save, Search, Turn, Write, WriteAnswer
+from memotel.values import (
+    Json,
+    Memories,
+    Memory,
+    Recall,
+    Save,
+    Scope,
+    Search,
+    Turn,
+    Write,
+    WriteAnswer,
+)
 
 MAX_CONTENT_CHARS: Final = 50_000
 """Longest `content` that Rekall takes."""
@@ -42,6 +58,7 @@ _WRITE_PATH: Final = "/api/v2/memories"
 _SEARCH_PATH: Final = "/api/v2/memories/search"
 _ENVELOPES: Final = ("data", "results", "memories")
 _SCORES: Final = ("score", "relevance", "similarity")
+_USER: Final = "user_id"
 _CONFLICT: Final = 409
 _ROLES: Final = {Speaker.HUMAN: "user", Speaker.AI: "assistant"}
 
@@ -84,11 +101,11 @@ class RekallBackend:
         return self.read_search(response)
 
     def search_request(self, search: Search, tenant: str | None) -> HttpRequest:
-        """Build a search. Whose memory it is follows from the credential, not from the scope."""
+        """Build a search of all that the credential sees: the wire has no field for the scope's user."""
         return _search(search.query, search.limit)
 
     def read_search(self, response: HttpResponse) -> Memories:
-        """Read a list of memories in any documented envelope; items without text are dropped.
+        """Read a list of memories in any documented envelope, each with its user; items without text are dropped.
 
         Raises:
             ServiceError: the status is not 2xx.
@@ -98,16 +115,19 @@ class RekallBackend:
         if items is None:
             raise unexpected(response, self.provider, "no list of memories")
         memories = memories_of(items, ids="id", texts=("content",), scores=_SCORES)
-        return Memories(memories, request_id=request_id_of(response))
+        return Memories(tuple(map(_with_user, memories)), request_id=request_id_of(response))
 
     def write_request(self, write: Write, tenant: str | None) -> HttpRequest:
-        """Build the delivery of a write: the words, and who said them when as metadata.
+        """Build the delivery of a write: the words, and whose they are and who said them when as metadata.
 
         Words beyond what Rekall takes are cut, and the metadata says so: a cut turn is kept, a refused one is lost.
+
+        Raises:
+            InvalidRequestError: the user id has no UTF-8 form.
         """
         turn = write.turn
         cut: dict[str, Json] = {"truncated": True} if len(turn.text) > MAX_CONTENT_CHARS else {}
-        metadata = {**_circumstances(turn), **turn.metadata, **cut}
+        metadata = {**_circumstances(turn), **turn.metadata, **cut, **_owner(turn.scope)}
         return _create(turn.text[:MAX_CONTENT_CHARS], metadata, write.key)
 
     def read_write(self, response: HttpResponse) -> WriteAnswer:
@@ -129,9 +149,9 @@ class RekallBackend:
         )
 
     def save_request(self, save: Save, tenant: str | None) -> HttpRequest:
-        """Build an explicit add, under the save's own key."""
+        """Build an explicit add, under the save's own key; raises as `write_request`."""
         source: dict[str, Json] = {"source": save.source} if save.source else {}
-        return _create(save.text, {**source, **save.metadata}, save.key)
+        return _create(save.text, {**source, **save.metadata, **_owner(save.scope)}, save.key)
 
     def read_save(self, response: HttpResponse) -> WriteAnswer:
         """Read the answer to an explicit add, as `read_write`."""
@@ -173,6 +193,17 @@ def _circumstances(turn: Turn) -> dict[str, Json]:
         "source": turn.source,
     }
     return {name: value for name, value in known.items() if value}
+
+
+def _owner(scope: Scope) -> dict[str, Json]:
+    """Return whose memory it is. No other field has precedence: it keeps the users of one credential apart."""
+    return {_USER: user_of(scope)} if scope.user_id else {}
+
+
+def _with_user(memory: Memory) -> Memory:
+    """Return a memory with the user whom its metadata names; it is nobody's where it was added by other means."""
+    named = id_of(memory.metadata.get(_USER))
+    return memory if named is None else replace(memory, user_id=named)
 
 
 def _listed(body: Json) -> list[Json] | None:
