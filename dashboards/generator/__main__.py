@@ -6,9 +6,12 @@ from pathlib import Path
 from dashboards.generator.board import built
 from dashboards.generator.encoding import encoded
 from dashboards.generator.overview import OVERVIEW
+from dashboards.generator.protection import PROTECTION
+from dashboards.generator.recall import RECALL
+from dashboards.generator.writes import WRITES
 
 FOLDER = Path(__file__).parent.parent
-BOARDS = (OVERVIEW,)
+BOARDS = (OVERVIEW, RECALL, WRITES, PROTECTION)
 
 
 def main(arguments: list[str]) -> int:

@@ -5,7 +5,8 @@ The SDK's own layout overflows the 24 columns and gives panels no ids (facts of 
 
 from dataclasses import dataclass
 
-from dashboards.generator.panels import DATASOURCE, Tile
+from dashboards.alerting.rule import RUNBOOKS as RUNBOOKS_AT
+from dashboards.generator.panels import DATASOURCE, RUNBOOKS, Tile
 from dashboards.generator.promql import PROVIDER, counter
 from grafana_foundation_sdk.builders import dashboard
 from grafana_foundation_sdk.models import common
@@ -18,6 +19,7 @@ from memotel.telemetry import names
 COLUMNS = 24
 ROW_IDS_FROM = 1_000
 TAG = "memotel"
+Variable = dashboard.DatasourceVariable | dashboard.QueryVariable | dashboard.TextBoxVariable
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,7 @@ def _frame(board: Board) -> dashboard.Dashboard:
     return frame.annotation(_built_in()).annotation(_circuit_opened()).link(_other_boards())
 
 
-def _variables() -> list[dashboard.DatasourceVariable | dashboard.QueryVariable]:
+def _variables() -> list[Variable]:
     # build.info is there from the start of every process, whatever it does; recalls name the providers.
     build = names.BUILD_INFO.prometheus_name
     recalls = counter(Count.RECALLS).prometheus_name
@@ -89,6 +91,7 @@ def _variables() -> list[dashboard.DatasourceVariable | dashboard.QueryVariable]
         _labels("job", "Job", build),
         _labels("instance", "Instance", f'{build}{{job=~"$job"}}'),
         _labels(PROVIDER, "Provider", f'{recalls}{{job=~"$job", instance=~"$instance"}}'),
+        dashboard.TextBoxVariable(RUNBOOKS).label("Runbooks at").default_value(RUNBOOKS_AT),
     ]
 
 

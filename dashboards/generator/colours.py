@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from memotel.outcomes import CircuitState, DedupeKind, Outcome, QuotaState, WriteOutcome
+from memotel.outcomes import CircuitState, DedupeKind, Outcome, QuotaState, Speaker, WriteOutcome
 
 GOOD = "green"
 WARN = "orange"
@@ -47,3 +47,22 @@ QUOTA: Mapping[str, str] = {
     QuotaState.LIMITED: "light-purple",
     QuotaState.SILENT: "purple",
 }
+QUANTILES: Mapping[str, str] = {"p50": GOOD, "p95": "yellow", "p99": WARN}
+ALERTS: Mapping[str, str] = {"quiet": GOOD, "pending": WARN, "firing": BAD}
+DEGRADED: Mapping[str, str] = {"fine": GOOD, "degraded": BAD}
+BOOKS: Mapping[str, str] = {"in": "blue", "out": GOOD}
+DAYS: Mapping[str, str] = {"today": GOOD, "yesterday": QUIET}
+FAILURES: Mapping[str, str] = {
+    outcome: colour
+    for outcome, colour in OUTCOMES.items()
+    if outcome not in (Outcome.HIT, Outcome.EMPTY, Outcome.SKIPPED, Outcome.CANCELLED)
+}
+SPEAKERS: Mapping[str, str] = {
+    Speaker.HUMAN: "blue",
+    Speaker.AI: "light-green",
+    Speaker.OTHER: QUIET,
+}
+KEPT_OFF: Mapping[str, str] = {
+    outcome: OUTCOMES[outcome] for outcome in (Outcome.CIRCUIT_OPEN, Outcome.SHED)
+}
+SCRAPES: Mapping[str, str] = {"unreachable": BAD, "read": GOOD}

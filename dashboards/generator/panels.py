@@ -21,6 +21,8 @@ from grafana_foundation_sdk.models import prometheus as prometheus_model
 
 DATASOURCE = common.DataSourceRef(type_val="prometheus", uid="${datasource}")
 MIN_INTERVAL = "15s"
+RUNBOOKS = "runbooks"
+"""The board's variable that holds the address under which `dashboards/runbooks` is published."""
 STEPS = tuple[tuple[float | None, str], ...]
 Builder = timeseries.Panel | stat.Panel | heatmap.Panel | statetimeline.Panel | table.Panel
 P = TypeVar("P", timeseries.Panel, stat.Panel, heatmap.Panel, statetimeline.Panel, table.Panel)
@@ -29,26 +31,33 @@ C = TypeVar("C", timeseries.Panel, stat.Panel, statetimeline.Panel, table.Panel)
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """What a person reads: a title, what the panel shows, what bad looks like, the first thing to do."""
+    """What a person reads: a title, what the panel shows, what bad looks like, the first thing to do.
+
+    `alerts` are those that this panel explains; each has a page in `dashboards/runbooks`.
+    """
 
     title: str
     shows: str
     bad: str
     first: str
+    alerts: tuple[str, ...] = ()
 
     @property
     def description(self) -> str:
-        """The three sentences as Markdown."""
-        return f"{self.shows}\n\n**Bad:** {self.bad}\n\n**First:** {self.first}"
+        """The sentences as Markdown, the runbooks last."""
+        said = f"{self.shows}\n\n**Bad:** {self.bad}\n\n**First:** {self.first}"
+        pages = ", ".join(f"`{alert}.md`" for alert in self.alerts)
+        return f"{said}\n\n**Runbook:** {pages}" if pages else said
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One expression and the legend of its series."""
+    """One expression and the legend of its series; `is_instant` asks for its value at the range's end only."""
 
     expression: str
     legend: str = ""
     with_exemplars: bool = False
+    is_instant: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +81,13 @@ class Look:
 
 
 def stat_panel(text: Text, look: Look, query: Query, no_value: str = "no traffic") -> stat.Panel:
-    """Return one large number with its recent course."""
+    """Return one large number for each series, with its recent course unless the query is instant."""
     panel = _looks(_common(stat.Panel(), text, (query,)), look, model.FieldColorModeId.THRESHOLDS)
+    graph = common.BigValueGraphMode.NONE if query.is_instant else common.BigValueGraphMode.AREA
     return (
         panel.decimals(2 if look.unit == units.PercentUnit else 0)
         .no_value(no_value)
-        .graph_mode(common.BigValueGraphMode.AREA)
+        .graph_mode(graph)
         .color_mode(common.BigValueColorMode.VALUE)
         .reduce_options(options.ReduceDataOptions().calcs(["lastNotNull"]))
     )
@@ -113,7 +123,9 @@ def heat(text: Text, unit: str, query: Query) -> heatmap.Panel:
     )
 
 
-def timeline(text: Text, states: Mapping[str, str], *queries: Query) -> statetimeline.Panel:
+def timeline(
+    text: Text, states: Mapping[str, str], *queries: Query, no_value: str = "no accounts"
+) -> statetimeline.Panel:
     """Return bands of named states over time; a query's value is the state's place in `states`."""
     mapping = {
         str(place): model.ValueMappingResult(text=name, color=colour, index=place)
@@ -126,6 +138,7 @@ def timeline(text: Text, states: Mapping[str, str], *queries: Query) -> statetim
     )
     return (
         panel.mappings([model.ValueMap(options=mapping)])
+        .no_value(no_value)
         .merge_values(True)
         .legend(_legend())
         .tooltip(_tooltip())
@@ -153,9 +166,21 @@ def instances(text: Text, columns: Sequence[Column], label: Query) -> table.Pane
         model.DataTransformerConfig(id_val="organize", options=organize)
     )
     panel = _looks(panel, Look(units.Short), model.FieldColorModeId.THRESHOLDS)
+    panel.override_by_name("Instance", [_property("links", _drill_downs())])
     for column in columns:
         panel.override_by_name(column.heading, [_property("unit", column.unit)])
     return panel
+
+
+def _drill_downs() -> list[dict[str, object]]:
+    kept = "${__url_time_range}&${datasource:queryparam}&${job:queryparam}"
+    return [
+        {
+            "title": f"{name.capitalize()} of this instance",
+            "url": f"/d/memotel-{name}?var-instance=${{__value.text:percentencode}}&{kept}",
+        }
+        for name in ("recall", "writes", "protection")
+    ]
 
 
 def _common(
@@ -166,6 +191,7 @@ def _common(
 ) -> P:
     panel.title(text.title).description(text.description).datasource(DATASOURCE)
     panel.interval(MIN_INTERVAL)
+    panel.links([_runbook(alert) for alert in text.alerts])
     for place, query in enumerate(queries):
         panel.with_target(_target(query, _reference(place), form))
     return panel
@@ -182,12 +208,17 @@ def _looks(panel: C, look: Look, mode: model.FieldColorModeId) -> C:
     return panel
 
 
+def _runbook(alert: str) -> dashboard.DashboardLink:
+    link = dashboard.DashboardLink(f"Runbook: {alert}").type(model.DashboardLinkType.LINK)
+    return link.url(f"${{{RUNBOOKS}}}/{alert}.md").target_blank(True)
+
+
 def _target(
     query: Query, reference: str, form: prometheus_model.PromQueryFormat | None
 ) -> prometheus.Dataquery:
     target = prometheus.Dataquery().expr(query.expression).ref_id(reference).datasource(DATASOURCE)
     target.legend_format(query.legend)
-    if form is prometheus_model.PromQueryFormat.TABLE:
+    if query.is_instant or form is prometheus_model.PromQueryFormat.TABLE:
         target.instant()
     else:
         target.range()

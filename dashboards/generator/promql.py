@@ -51,12 +51,21 @@ def rate(
     only: Values = _NONE,
     but: Values = _NONE,
     suffix: str = "",
+    ago: str = "",
 ) -> str:
-    """Return events per second, summed `by` labels (none: over everything)."""
+    """Return events per second, summed `by` labels (none: over everything), now or as they were `ago`."""
     if instrument.kind is Kind.GAUGE:
         raise ValueError(f"{instrument.name} is a gauge and has no rate")
     series = select(instrument, only=only, but=but, suffix=suffix)
-    return f"{_sum(by)}(rate({series}[$__rate_interval]))"
+    offset = f" offset {ago}" if ago else ""
+    return f"{_sum(by)}(rate({series}[$__rate_interval]{offset}))"
+
+
+def events(instrument: Instrument, *by: str, only: Values = _NONE, but: Values = _NONE) -> str:
+    """Return how many events the shown range saw, summed `by` labels."""
+    if instrument.kind is not Kind.COUNTER:
+        raise ValueError(f"{instrument.name} is no counter")
+    return f"{_sum(by)}(increase({select(instrument, only=only, but=but)}[$__range]))"
 
 
 def total(
@@ -95,6 +104,16 @@ def within(histogram: Instrument, bound: float, *, only: Values = _NONE) -> str:
     series = select(histogram, only=only, suffix="_bucket")
     series = f'{series[:-1]}, le="{bound}"}}'
     return f"sum(rate({series}[$__rate_interval]))"
+
+
+def recorded(name: str) -> str:
+    """Return a recording rule's series of the chosen jobs; rules keep no instance."""
+    return f'{name}{{job=~"$job"}}'
+
+
+def scraped(name: str) -> str:
+    """Return one of the series that Prometheus itself makes of every scrape, such as `up`."""
+    return f'{name}{{job=~"$job", instance=~"$instance"}}'
 
 
 def _sum(by: tuple[str, ...], how: str = "sum") -> str:

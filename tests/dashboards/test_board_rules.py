@@ -1,23 +1,32 @@
 """The rules that every committed board keeps: Grafana's dashboard-linter's, ported, and our own."""
 
 import itertools
+import re
 from pathlib import Path
 
 import promql_parser
 import pytest
-from boards import board_files, expressions, load, nodes, object_at, objects, panels, targets
+from board_series import SERIES, Series, alerts
+from boards import (
+    DASHBOARDS,
+    board_files,
+    expressions,
+    load,
+    nodes,
+    object_at,
+    objects,
+    panels,
+    selectors,
+    targets,
+)
 
 from memotel.outcomes import Outcome, WriteOutcome
-from memotel.telemetry.names import INSTRUMENTS, Instrument, Kind
 
 Board = dict[str, object]
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 PROMETHEUS_LABELS = {"job", "instance"}
-SERIES: dict[str, Instrument] = {
-    f"{instrument.prometheus_name}{suffix}": instrument
-    for instrument in INSTRUMENTS
-    for suffix in (("_bucket", "_sum", "_count") if instrument.kind is Kind.HISTOGRAM else ("",))
-}
+UNITS = {"s", "percentunit", "ops", "short", "bytes", "decbytes", "Bps"}
+BOARDS = {"memotel-overview", "memotel-recall", "memotel-writes", "memotel-protection"}
 RATES = {"rate", "irate", "increase"}
 
 
@@ -26,6 +35,11 @@ def board(request: pytest.FixtureRequest) -> Board:
     path = request.param
     assert isinstance(path, Path)
     return load(path)
+
+
+def test_boards_are_these_four_and_their_files_have_their_uids() -> None:
+    assert {path.stem for path in board_files()} == BOARDS
+    assert {str(load(path)["uid"]) for path in board_files()} == BOARDS
 
 
 def variables(board: Board) -> dict[str, Board]:
@@ -43,7 +57,8 @@ def test_board_is_a_classic_one_that_imports_anywhere(board: Board) -> None:
 
 def test_board_has_the_variables_in_order(board: Board) -> None:
     found = variables(board)
-    assert list(found) == ["datasource", "job", "instance", "provider"]
+    assert list(found) == ["datasource", "job", "instance", "provider", "runbooks"]
+    assert (found["runbooks"]["type"], found["runbooks"]["label"]) == ("textbox", "Runbooks at")
     assert (found["datasource"]["type"], found["datasource"]["label"]) == (
         "datasource",
         "Data source",
@@ -64,14 +79,14 @@ def test_board_has_the_variables_in_order(board: Board) -> None:
 
 def test_variables_ask_for_series_and_labels_that_exist(board: Board) -> None:
     for name, variable in variables(board).items():
-        if name == "datasource":
+        if name in ("datasource", "runbooks"):
             continue
         query = str(object_at(variable, "query", "query"))
         series, label = query.removeprefix("label_values(").removesuffix(")").rsplit(", ", 1)
         check_selectors(series)
-        instrument = SERIES[series.partition("{")[0]]
+        known = SERIES[series.partition("{")[0]]
         assert label == name
-        assert label in PROMETHEUS_LABELS | {found.prometheus_name for found in instrument.labels}
+        assert label in PROMETHEUS_LABELS | set(known.labels)
 
 
 def test_panel_ids_are_unique(board: Board) -> None:
@@ -103,10 +118,38 @@ def test_panels_are_few_and_each_says_what_bad_looks_like(board: Board) -> None:
     for panel in found:
         assert 0 < len(str(panel["title"])) <= 40
         assert "memotel_" not in str(panel["title"])
-        shows, bad, first = str(panel["description"]).split("\n\n")
+        shows, bad, first, *runbook = str(panel["description"]).split("\n\n")
         assert len(shows) > 20, panel["title"]
         assert bad.startswith("**Bad:** ")
         assert first.startswith("**First:** ")
+        assert all(part.startswith("**Runbook:** ") for part in runbook)
+
+
+def runbooks(panel: Board) -> list[str]:
+    """Return the alerts whose page a panel names; fails unless its links lead to the same pages."""
+    named = re.findall(r"`(\w+)\.md`", str(panel["description"]).partition("**Runbook:** ")[2])
+    links = objects(panel.get("links") or [])
+    assert [link["url"] for link in links] == [f"${{runbooks}}/{name}.md" for name in named]
+    return named
+
+
+def test_panels_lead_to_the_runbooks_of_alerts_that_exist(board: Board) -> None:
+    for panel in panels(board):
+        for alert in runbooks(panel):
+            assert alert in alerts(), panel["title"]
+
+
+def test_every_alert_is_explained_by_a_panel_of_the_overview() -> None:
+    overview = load(DASHBOARDS / "memotel-overview.json")
+    named = {alert for panel in panels(overview) for alert in runbooks(panel)}
+    assert alerts() <= named
+
+
+def test_instances_lead_to_the_other_boards() -> None:
+    overview = load(DASHBOARDS / "memotel-overview.json")
+    table = next(panel for panel in panels(overview) if panel["title"] == "Instances")
+    urls = re.findall(r"/d/([\w-]+)\?var-instance=", str(table["fieldConfig"]))
+    assert set(urls) == BOARDS - {"memotel-overview"}
 
 
 def test_panels_mention_only_panels_that_exist(board: Board) -> None:
@@ -130,13 +173,13 @@ def test_panels_have_units_and_colour_modes(board: Board) -> None:
     for panel in panels(board):
         defaults = object_at(panel, "fieldConfig", "defaults")
         assert isinstance(defaults, dict)
-        assert defaults["unit"] in {"s", "percentunit", "ops", "short", "bytes"}, panel["title"]
+        assert defaults["unit"] in UNITS, panel["title"]
         if panel["type"] != "heatmap":
             assert defaults["min"] == 0
             assert "color" in defaults, panel["title"]
         if defaults["unit"] == "percentunit" and panel["type"] != "table":
             assert defaults["max"] == 1
-        if panel["type"] == "stat":
+        if panel["type"] in ("stat", "state-timeline"):
             assert defaults["noValue"]
 
 
@@ -152,24 +195,23 @@ def test_legends_are_words_not_label_sets(board: Board) -> None:
 
 def check_selectors(expression: str) -> None:
     """Fail unless every metric, label and label value of `expression` exists."""
-    found = [n for n in nodes(expression) if isinstance(n, promql_parser.VectorSelector)]
+    found = selectors(expression)
     assert found, expression
     for selector in found:
         assert selector.name in SERIES, f"no such series: {selector.name}"
-        instrument = SERIES[selector.name]
         for matcher in selector.matchers.matchers:
-            check_matcher(instrument, matcher)
+            check_matcher(SERIES[selector.name], matcher)
 
 
-def check_matcher(instrument: Instrument, matcher: promql_parser.Matcher) -> None:
+def check_matcher(series: Series, matcher: promql_parser.Matcher) -> None:
     if matcher.name in PROMETHEUS_LABELS or matcher.value == ".+":
         return
     if matcher.name == "le":
-        assert float(matcher.value) in instrument.bounds
+        assert float(matcher.value) in series.bounds
         assert not float(matcher.value).is_integer()
         return
-    label = next(known for known in instrument.labels if known.prometheus_name == matcher.name)
-    assert label.values is None or set(matcher.value.split("|")) <= set(label.values)
+    values = series.labels[str(matcher.name)]
+    assert values is None or set(matcher.value.split("|")) <= set(values)
 
 
 def test_every_metric_label_and_value_exists(board: Board) -> None:
@@ -179,30 +221,24 @@ def test_every_metric_label_and_value_exists(board: Board) -> None:
 
 def test_every_selector_is_narrowed_by_the_boards_variables(board: Board) -> None:
     for expression in expressions(board):
-        bare = expression.replace('job=~"$job", instance=~"$instance"', "")
-        count = sum(isinstance(n, promql_parser.VectorSelector) for n in nodes(expression))
-        assert expression.count('job=~"$job", instance=~"$instance"') == count, expression
-        assert "$job" not in bare
-        labelled = [
-            n.name
-            for n in nodes(expression)
-            if isinstance(n, promql_parser.VectorSelector)
-            and "provider" in SERIES[str(n.name)].label_names
-        ]
+        found = [SERIES[str(selector.name)] for selector in selectors(expression)]
+        narrowings = re.findall(r'job=~"\$job"(?:, instance=~"\$instance")?', expression)
+        assert sorted(narrowings) == sorted(s.narrowed for s in found if s.narrowed), expression
+        labelled = [series for series in found if "provider" in series.labels]
         assert expression.count('provider=~"$provider"') == len(labelled), expression
 
 
 def test_counters_are_read_as_rates_over_the_rate_interval(board: Board) -> None:
     for expression in expressions(board):
-        parsed = nodes(expression)
-        calls = [n for n in parsed if isinstance(n, promql_parser.Call) and n.func.name in RATES]
-        assert expression.count("[$__rate_interval]") == len(calls), expression
-        cumulative = [
+        calls = [
             n
             for n in nodes(expression)
-            if isinstance(n, promql_parser.VectorSelector)
-            and SERIES[str(n.name)].kind is not Kind.GAUGE
+            if isinstance(n, promql_parser.Call) and n.func.name in RATES
         ]
+        # The one other window is the whole range that is shown: how many events it saw.
+        windows = expression.count("[$__rate_interval]") + expression.count("[$__range]")
+        assert windows == len(calls), expression
+        cumulative = [s for s in selectors(expression) if SERIES[str(s.name)].is_cumulative]
         assert len(cumulative) == len(calls), expression
 
 

@@ -8,6 +8,7 @@ from urllib.request import ProxyHandler, build_opener
 
 import pytest
 from board_answers import unanswered
+from board_series import RULES
 from boards import board_files, load, targets
 from demo_process import running_demo
 from prometheus_process import PrometheusServer, require_binary, running_prometheus
@@ -33,7 +34,10 @@ class Observed:
 def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observed]:
     require_binary("prometheus")
     folder = tmp_path_factory.mktemp("demo")
-    with running_demo(folder) as address, running_prometheus(folder / "p", [address]) as server:
+    with (
+        running_demo(folder) as address,
+        running_prometheus(folder / "p", [address], rules=RULES) as server,
+    ):
         yield Observed(address, server)
 
 

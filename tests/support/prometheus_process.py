@@ -79,11 +79,14 @@ def require_binary(name: str) -> str:
     return found
 
 
-def scrape_config(targets: Sequence[str], job: str, scrape_interval: str) -> str:
-    """Return a prometheus.yml (JSON is YAML) that scrapes `targets`, each "host:port"."""
+def scrape_config(
+    targets: Sequence[str], job: str, scrape_interval: str, rules: Sequence[Path] = ()
+) -> str:
+    """Return a prometheus.yml (JSON is YAML) that scrapes `targets`, each "host:port", and evaluates `rules`."""
     return json.dumps(
         {
             "global": {"scrape_interval": scrape_interval, "scrape_timeout": scrape_interval},
+            "rule_files": [str(path) for path in rules],
             "scrape_configs": [
                 {"job_name": job, "static_configs": [{"targets": list(targets)}]},
             ],
@@ -93,13 +96,22 @@ def scrape_config(targets: Sequence[str], job: str, scrape_interval: str) -> str
 
 @contextmanager
 def running_prometheus(
-    folder: Path, targets: Sequence[str], *, job: str = "memotel", scrape_interval: str = "1s"
+    folder: Path,
+    targets: Sequence[str],
+    *,
+    job: str = "memotel",
+    scrape_interval: str = "1s",
+    rules: Path | None = None,
 ) -> Iterator[PrometheusServer]:
-    """Run Prometheus over `targets` with its files in `folder`; ended when the block ends."""
+    """Run Prometheus over `targets` with its files in `folder`; ended when the block ends.
+
+    `rules` are evaluated at every scrape interval, whatever interval their groups have.
+    """
     binary = require_binary("prometheus")
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "prometheus.yml"
-    config.write_text(scrape_config(targets, job, scrape_interval))
+    hurried = [] if rules is None else [_hurried(rules, folder, scrape_interval)]
+    config.write_text(scrape_config(targets, job, scrape_interval, hurried))
     log = folder / "prometheus.log"
     command = [
         binary,
@@ -116,6 +128,12 @@ def running_prometheus(
         yield server
     finally:
         _end(process)
+
+
+def _hurried(rules: Path, folder: Path, interval: str) -> Path:
+    copy = folder / "rules.yml"
+    copy.write_text(re.sub(r"interval: \w+", f"interval: {interval}", rules.read_text()))
+    return copy
 
 
 def _address(process: "subprocess.Popen[bytes]", log: Path) -> str:

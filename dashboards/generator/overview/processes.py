@@ -1,7 +1,6 @@
-"""Row 5: one line per process."""
+"""Row 7: one line per process."""
 
 from dashboards.generator.board import Row
-from dashboards.generator.overview.sets import ANSWERED, NOT_ASKED
 from dashboards.generator.panels import (
     Column,
     Query,
@@ -17,6 +16,7 @@ from dashboards.generator.promql import (
     ratio,
     total,
 )
+from dashboards.generator.sets import ANSWERED, NOT_ASKED
 from grafana_foundation_sdk.models import units
 
 from memotel.counts import Count, Gauge
@@ -34,7 +34,8 @@ PROCESSES = Row(
                     "Instances",
                     "One row per process: how much it recalls, how well, how slowly, and what it still has to write.",
                     "one row unlike the others: the trouble is in that process or on its host.",
-                    "choose that instance above; every panel then shows it alone.",
+                    "choose that instance above, or follow its name to another board; every panel then shows it alone.",
+                    ("TelemetryAbsent",),
                 ),
                 (
                     Column("Recalls/s", units.OpsPerSecond, rate(_RECALLS, "instance")),

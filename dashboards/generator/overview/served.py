@@ -2,8 +2,8 @@
 
 from dashboards.generator import slo
 from dashboards.generator.board import Row
-from dashboards.generator.colours import BAD, GOOD, WARN
-from dashboards.generator.overview.sets import ANSWERED, KEPT, NOT_ASKED, PER_OUTBOX
+from dashboards.generator.colours import GOOD, WARN
+from dashboards.generator.looks import MUST_BE_ZERO, objective
 from dashboards.generator.panels import (
     Look,
     Query,
@@ -19,6 +19,7 @@ from dashboards.generator.promql import (
     total,
     within,
 )
+from dashboards.generator.sets import ANSWERED, KEPT, NOT_ASKED, PER_OUTBOX
 from grafana_foundation_sdk.models import units
 
 from memotel.counts import Count, Gauge
@@ -33,13 +34,6 @@ _FAST = slo.percent(slo.RECALLS_FAST)
 _KEPT = slo.percent(slo.WRITES_KEPT)
 
 
-def _objective(least: float) -> Look:
-    steps = ((None, BAD), (2 * least - 1, WARN), (least, GOOD))
-    return Look(units.PercentUnit, steps, maximum=1)
-
-
-_MUST_BE_ZERO = Look(units.Short, ((None, GOOD), (1, BAD)))
-
 SERVED = Row(
     "Are agents served?",
     (
@@ -51,8 +45,9 @@ SERVED = Row(
                     f"Share of recalls that the service answered, with memories or truly without. Objective {_ANSWERED}.",
                     f"below {_ANSWERED}: some replies are made without the memory they asked for.",
                     "see which outcome grows in *Recalls by outcome*.",
+                    ("RecallErrorBudgetBurn",),
                 ),
-                _objective(slo.RECALLS_ANSWERED),
+                objective(slo.RECALLS_ANSWERED),
                 Query(
                     ratio(rate(_RECALLS, only=ANSWERED), rate(_RECALLS, but=NOT_ASKED)),
                     "answered",
@@ -69,8 +64,9 @@ SERVED = Row(
                     f"Share of answered recalls that took at most 300 ms. Objective {_FAST}.",
                     f"below {_FAST}: people wait noticeably longer for their replies.",
                     "look at p99 in *Recall latency*, then at *Timeouts by phase* for where the time goes.",
+                    ("RecallLatencyBudgetBurn",),
                 ),
-                _objective(slo.RECALLS_FAST),
+                objective(slo.RECALLS_FAST),
                 Query(
                     ratio(
                         within(names.RECALL_DURATION, slo.FAST_S, only=ANSWERED),
@@ -90,8 +86,9 @@ SERVED = Row(
                     f"Share of finished writes that the service has, or found nothing worth keeping in. Objective {_KEPT}.",
                     f"below {_KEPT}: turns are being lost.",
                     "see which outcome grows in *Writes by outcome*.",
+                    ("WriteLossBudgetBurn",),
                 ),
-                _objective(slo.WRITES_KEPT),
+                objective(slo.WRITES_KEPT),
                 Query(ratio(rate(_WRITES, only=KEPT), rate(_WRITES)), "kept"),
                 no_value="no writes",
             ),
@@ -106,8 +103,9 @@ SERVED = Row(
                     "Accepted writes that are neither finished nor pending. The books of every outbox must balance.",
                     "anything but 0 is a defect of memotel, not of the service.",
                     "note the instance and the version in *Instances* and report it.",
+                    ("UnaccountedWrites",),
                 ),
-                _MUST_BE_ZERO,
+                MUST_BE_ZERO,
                 Query(f"sum(abs({total(gauge(Gauge.UNACCOUNTED), *PER_OUTBOX)}))"),
                 no_value="no outbox",
             ),
@@ -122,6 +120,7 @@ SERVED = Row(
                     "Accounts whose plan is used up, whether the service says so or answers with silence.",
                     "1 or more: these agents have lost their memory until the plan is renewed or raised.",
                     "see in *Quota* since when, then raise the plan; parked writes are sent when it returns.",
+                    ("SilentQuota",),
                 ),
                 Look(units.Short, ((None, GOOD), (1, "purple"))),
                 Query(
@@ -143,8 +142,9 @@ SERVED = Row(
                     "Accounts whose key or token the service does not accept.",
                     "1 or more: nothing is recalled or stored for them; writes wait in the outbox.",
                     "check MEMORYSYNC_API_KEY or REKALL_API_KEY where the agent runs; a new key is picked up by itself.",
+                    ("KeyRejected",),
                 ),
-                _MUST_BE_ZERO,
+                MUST_BE_ZERO,
                 Query(total(gauge(Gauge.CREDENTIALS_REJECTED))),
                 no_value="no accounts",
             ),
@@ -159,6 +159,7 @@ SERVED = Row(
                     "Processes in which MEMOTEL_DISABLED turns recall or writes off.",
                     "1 or more, unless somebody did it on purpose: those agents run without memory.",
                     "look for MEMOTEL_DISABLED in the environment of the process.",
+                    ("MemoryDisabled",),
                 ),
                 Look(units.Short, ((None, GOOD), (1, WARN))),
                 Query(total(gauge(Gauge.DISABLED))),
