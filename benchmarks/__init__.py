@@ -1,0 +1,1 @@
+"""Benchmarks: each `python -m benchmarks.NAME` prints a table, and `--json FILE` keeps its figures."""
