@@ -13,6 +13,7 @@ SURFACES = (
     "ag2_memorysync.capability",
     "memotel",
     "memotel.ag2",
+    "memotel.ag2_v1",
     "memotel.autogen",
     "memotel.telemetry",
     "memotel.testing",
@@ -20,6 +21,7 @@ SURFACES = (
 )
 FACADES = tuple(name for name in SURFACES if name not in ("memotel", "memotel.testing"))
 EXTRAS = (
+    "ag2",
     "autogen",
     "autogen_agentchat",
     "autogen_core",
