@@ -12,9 +12,9 @@ from typing import Any, TypeVar, cast
 from memotel.calls import Answer, Call, Handler, Settlement, ending_of
 from memotel.deadline import current_deadline
 from memotel.errors import BudgetExceededError, MemotelError
-from memotel.outcomes import Outcome, Phase, QuotaState
+from memotel.outcomes import Outcome, Phase, QuotaState, WriteOutcome
 from memotel.runtime import BackgroundLoop
-from memotel.values import Memories
+from memotel.values import WriteAnswer
 
 T = TypeVar("T")
 
@@ -56,8 +56,10 @@ async def _work(next_handler: Handler, call: Call) -> None:
         call.settle(_outcome(call, answer), answer)
 
 
-def _outcome(call: Call, answer: Answer) -> Outcome:
-    if isinstance(answer, Memories) and answer.is_empty():
+def _outcome(call: Call, answer: Answer) -> Outcome | WriteOutcome:
+    if isinstance(answer, WriteAnswer):
+        return answer.outcome
+    if answer.is_empty():
         return Outcome.QUOTA if call.quota is QuotaState.SILENT else Outcome.EMPTY
     return Outcome.HIT
 
