@@ -11,21 +11,19 @@ from dashboards.alerting import panels
 from dashboards.alerting.promql import increase, within
 from dashboards.alerting.rule import Panel
 from dashboards.generator import slo
+from dashboards.generator.sets import ANSWERED, KEPT, NOT_ASKED
 
 from memotel.counts import Count
-from memotel.outcomes import Outcome, WriteOutcome
 from memotel.telemetry import names
 
 JOB = ("job",)
 LEAST_EVENTS = 50
 """A ratio of fewer events in its window raises no alert: one bad event among ten says nothing."""
 
-ANSWERED = (Outcome.HIT, Outcome.EMPTY)
-NOT_ASKED = (Outcome.SKIPPED, Outcome.CANCELLED)
-KEPT = (WriteOutcome.STORED, WriteOutcome.DUPLICATE, WriteOutcome.IGNORED)
-
 _RECALLS = names.COUNTERS[Count.RECALLS]
 _WRITES = names.COUNTERS[Count.WRITES]
+# What is not known to be good is bad, so that an outcome that is added one day counts against the objective.
+_GOOD_OR_NOT_ASKED = {"outcome": (*ANSWERED["outcome"], *NOT_ASKED["outcome"])}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +57,8 @@ class Objective:
 
 
 def _slow(window: str) -> str:
-    everything = increase(
-        names.RECALL_DURATION, JOB, window, only={"outcome": ANSWERED}, suffix="_count"
-    )
-    bucket = within(names.RECALL_DURATION, slo.FAST_S, only={"outcome": ANSWERED})
+    everything = increase(names.RECALL_DURATION, JOB, window, only=ANSWERED, suffix="_count")
+    bucket = within(names.RECALL_DURATION, slo.FAST_S, only=ANSWERED)
     return f"({everything} - sum by (job) (increase({bucket}[{window}])))"
 
 
@@ -71,10 +67,8 @@ OBJECTIVES = (
         slo="recalls_answered",
         objective=slo.RECALLS_ANSWERED,
         alert="RecallErrorBudgetBurn",
-        bad=lambda window: increase(
-            _RECALLS, JOB, window, but={"outcome": (*ANSWERED, *NOT_ASKED)}
-        ),
-        events=lambda window: increase(_RECALLS, JOB, window, but={"outcome": NOT_ASKED}),
+        bad=lambda window: increase(_RECALLS, JOB, window, but=_GOOD_OR_NOT_ASKED),
+        events=lambda window: increase(_RECALLS, JOB, window, but=NOT_ASKED),
         burning="Agents reply without the memory they asked for",
         counted="of the recalls were not answered",
         panel=panels.RECALLS_BY_OUTCOME,
@@ -85,7 +79,7 @@ OBJECTIVES = (
         alert="RecallLatencyBudgetBurn",
         bad=_slow,
         events=lambda window: increase(
-            names.RECALL_DURATION, JOB, window, only={"outcome": ANSWERED}, suffix="_count"
+            names.RECALL_DURATION, JOB, window, only=ANSWERED, suffix="_count"
         ),
         burning="Memory is slow and replies wait for it",
         counted=f"of the answered recalls took more than {1000 * slo.FAST_S:g} ms",
@@ -95,7 +89,7 @@ OBJECTIVES = (
         slo="writes_kept",
         objective=slo.WRITES_KEPT,
         alert="WriteLossBudgetBurn",
-        bad=lambda window: increase(_WRITES, JOB, window, but={"outcome": KEPT}),
+        bad=lambda window: increase(_WRITES, JOB, window, but=KEPT),
         events=lambda window: increase(_WRITES, JOB, window),
         burning="Turns are being lost instead of remembered",
         counted="of the finished writes were not kept",

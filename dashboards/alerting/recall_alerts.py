@@ -1,16 +1,17 @@
 """Alerts on recalls that look well and are not, or that the circuit breaker turns away."""
 
 from dashboards.alerting import panels
-from dashboards.alerting.objectives import ANSWERED, LEAST_EVENTS
+from dashboards.alerting.objectives import LEAST_EVENTS
 from dashboards.alerting.promql import increase, now
 from dashboards.alerting.rule import Alert, Record, Severity
+from dashboards.generator.sets import ANSWERED, HITS
 
 from memotel.counts import Count, Gauge
 from memotel.outcomes import CircuitState, Outcome
 from memotel.telemetry import names
 
 BY = ("job", "provider")
-HITS = "memotel:recall_hits:ratio_rate"
+HIT_RATIO = "memotel:recall_hits:ratio_rate"
 COLLAPSED_TO = 0.25
 LEAST_BASELINE = 0.2
 """Where memories were rarely found before, a fall cannot be told from chance."""
@@ -19,10 +20,10 @@ _RECALLS = names.COUNTERS[Count.RECALLS]
 
 
 def _hit_ratio(window: str) -> Record:
-    hits = increase(_RECALLS, BY, window, only={"outcome": (Outcome.HIT,)})
-    answered = increase(_RECALLS, BY, window, only={"outcome": ANSWERED})
+    hits = increase(_RECALLS, BY, window, only=HITS)
+    answered = increase(_RECALLS, BY, window, only=ANSWERED)
     return Record(
-        f"{HITS}{window}", f"{hits}\n/ on (job, provider)\n({answered} >= {LEAST_EVENTS})"
+        f"{HIT_RATIO}{window}", f"{hits}\n/ on (job, provider)\n({answered} >= {LEAST_EVENTS})"
     )
 
 
@@ -30,7 +31,7 @@ RECORDS = (_hit_ratio("30m"), _hit_ratio("1d"))
 
 SILENT_AMNESIA = Alert(
     name="SilentAmnesia",
-    expression=f"{HITS}30m\n< on (job, provider)\n{COLLAPSED_TO} * ({HITS}1d offset 1h >= {LEAST_BASELINE})",
+    expression=f"{HIT_RATIO}30m\n< on (job, provider)\n{COLLAPSED_TO} * ({HIT_RATIO}1d offset 1h >= {LEAST_BASELINE})",
     by=BY,
     hold="15m",
     severity=Severity.WARNING,
