@@ -31,7 +31,7 @@ from memotel.errors import (
     TransportError,
 )
 from memotel.outcomes import Adapter, Speaker, WriteOutcome
-from memotel.values import Write, WriteAnswer
+from memotel.values import FlushReport, Write, WriteAnswer
 from memotel.writes.drain import Gates
 
 
@@ -45,6 +45,19 @@ def test_writes_of_one_scope_are_sent_in_order_one_at_a_time() -> None:
     service = run_virtually(main)
     assert service.stored == list(numbered(50))
     assert service.most_in_flight == 1
+
+
+def test_flush_reports_what_ended_while_it_waited() -> None:
+    async def main(loop: VirtualLoop) -> FlushReport:
+        refusal = InvalidRequestError("no", status_code=422)
+        late = unavailable(503)
+        fates = {"bad": refusal, "late": late}
+        at = desk(loop, lambda write, _: fates.get(write.turn.text, STORED))
+        for text in ("good", "better", "bad", "late"):
+            at.say(text, session=text)
+        return await at.path.aflush(2)
+
+    assert run_virtually(main) == FlushReport(delivered=2, pending=1, failed=1)
 
 
 def test_order_holds_within_a_scope_while_attempts_fail() -> None:

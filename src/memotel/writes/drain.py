@@ -24,6 +24,9 @@ YIELD_CHECKS = 10
 SHORTEST_WAIT_S = 0.001
 """No timer is shorter, so that a clock's rounding cannot make the drain spin."""
 
+SOON_S = 0.01
+"""A drain that wakes within this time is not woken for a new write."""
+
 Send = Callable[[Call], Awaitable[WriteAnswer]]
 
 
@@ -93,15 +96,22 @@ class Drain:
         self._incoming.append(entry)
 
     def wake(self) -> None:
-        """Have the drain look at what there is to do, soon."""
+        """Have the drain look at what there is to do, soon: now, or when it wakes by itself within moments.
+
+        Waking a loop costs a system call and hands over the interpreter's lock: more than all the rest of an accept.
+        """
         if not self._is_woken:
             self._is_woken = True
             self._loop.call_soon(self._pump)
 
+    def look(self) -> None:
+        """Have the drain look at its gates now: one may have opened. Thread-safe."""
+        self._loop.call_soon(self._pump)
+
     def stop(self) -> None:
         """Start no more sends; those in flight end by their deadlines."""
         self._is_stopped = True
-        self.wake()
+        self.look()
 
     def watch(self, waiter: FlushWaiter) -> None:
         """Have a flush told when there is nothing left for it to wait for. Thread-safe."""
@@ -135,7 +145,7 @@ class Drain:
         self._pump()
 
     def _pump(self) -> None:
-        self._is_woken = False
+        self._is_woken = True
         now = self._clock()
         while self._incoming:
             self._schedule.add(self._incoming.popleft(), now)
@@ -144,6 +154,9 @@ class Drain:
             self._send_due(now)
         next_send_at = self._next_send_at(now)
         self._arm(now, next_send_at)
+        self._is_woken = self._will_wake(now, next_send_at)
+        if self._incoming and not self._is_woken:
+            self.wake()
         if self._flushes:
             expected = now if self._schedule.in_flight else next_send_at
             self._flushes.check(self._ledger.oldest(), expected)
@@ -174,6 +187,15 @@ class Drain:
             self._yields_until = None
             return 0.0
         return min(left_s, self._policy.recall_yield_s / YIELD_CHECKS)
+
+    def _will_wake(self, now: float, next_send_at: float | None) -> bool:
+        """Whether a pump is certain to come, early enough for whatever is accepted until then."""
+        if self._schedule.in_flight >= self._schedule.window.limit:
+            return True
+        if next_send_at is None:
+            return False
+        held_until = max(self._held_until, self._schedule.paused_until(now))
+        return next_send_at <= max(now + SOON_S, held_until)
 
     def _next_send_at(self, now: float) -> float | None:
         if self._is_stopped:

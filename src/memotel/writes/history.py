@@ -8,6 +8,7 @@ many of a history's lines are new to it, or that the history goes back to an ear
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from memotel.outcomes import Speaker
 
@@ -36,7 +37,7 @@ def times_said(history: History, line: Line) -> int:
     return sum(1 for speaker, said in history if speaker is line[0] and nfc(said) == text)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class View:
     """What an observer shows: the lines that it can see, and whether that is all there is.
 
@@ -53,10 +54,20 @@ class View:
     at: int
     is_complete: bool
 
+    @cached_property
+    def hashes(self) -> tuple[int, ...]:
+        """What each line is recognised by."""
+        return tuple(map(line_hash, self.lines))
+
     @property
     def is_lone(self) -> bool:
         """Whether one line is all that is seen."""
         return len(self.lines) == 1
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether one line is all that was said: of a run that exists it can only be the first and last."""
+        return self.is_complete and self.is_lone
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +107,27 @@ class Run:
     tail: tuple[int, ...] = ()
     seen: dict[str, Seen] = field(default_factory=dict)
 
+    def carried_on(self, view: View) -> Place | None:
+        """Return the place of a view that begins where this run did and goes on where it ended; else None.
+
+        This is what nearly every view is, so it costs a few comparisons, however long the history.
+        """
+        end, many = self.length, len(self.tail)
+        if end > len(view.lines):
+            return None
+        for index in range(1, many + 1):
+            if line_hash(view.lines[end - index]) != self.tail[-index]:
+                return None
+        return Place(many, len(view.lines) - end, is_whole=True, is_sure=True)
+
     def place(self, view: View) -> Place | None:
-        """Return how a view fits this run; None where it is of another conversation."""
+        """Return how a view that does not carry it on fits this run; None where it is of another conversation.
+
+        A lone line fits only for an observer that catches up, or sees through the narrowest window; to one that has
+        seen as much before, it opens a conversation of its own.
+        """
+        if view.is_lone and not self._is_behind(view):
+            return None
         onward = self._onward(view)
         if onward is not None and onward.is_sure:
             return onward
@@ -124,28 +154,21 @@ class Run:
 
     def _onward(self, view: View) -> Place | None:
         """Find the end of this run in the view, with all that both remember before it."""
-        if view.is_lone and not self._may_end_with_lone(view):
-            return None
-        lines, last = view.lines, self.tail[-1]
-        for end in range(len(lines), 0, -1):
-            if line_hash(lines[end - 1]) == last and (overlap := self._agreement(lines, end)):
+        hashes, last = view.hashes, self.tail[-1]
+        for end in range(len(hashes), 0, -1):
+            if hashes[end - 1] == last and (overlap := self._agreement(hashes, end)):
                 return Place(
                     overlap,
-                    new_lines=len(lines) - end,
+                    new_lines=len(hashes) - end,
                     is_whole=end >= self.length,
-                    is_sure=end == self.length or self._is_window(view),
+                    is_sure=self._is_window(view),
                 )
         return None
 
-    def _agreement(self, lines: History, end: int) -> int:
+    def _agreement(self, hashes: tuple[int, ...], end: int) -> int:
         """Return how many lines before `end` agree with the tail; 0 where any disagrees."""
         many = min(len(self.tail), end)
-        pairs = zip(lines[end - many : end], self.tail[-many:], strict=True)
-        return many if all(line_hash(line) == known for line, known in pairs) else 0
-
-    def _may_end_with_lone(self, view: View) -> bool:
-        """Whether a lone line can be the end of this run, seen through the narrowest window."""
-        return self.length == 1 or (not view.is_complete and self._is_behind(view))
+        return many if hashes[end - many : end] == self.tail[-many:] else 0
 
     def _is_window(self, view: View) -> bool:
         seen = self.seen.get(view.observer)
@@ -157,15 +180,10 @@ class Run:
         return seen is None or seen.length < len(view.lines)
 
     def _back(self, view: View) -> Place | None:
-        """Compare beginnings: a view that begins as this run did shows it up to an earlier point.
-
-        A lone first line does so only for an observer that catches up; else it opens a conversation of its own.
-        """
-        if view.is_lone and (view.is_complete or not self._is_behind(view)):
-            return None
+        """Compare beginnings: a view that begins as this run did shows it up to an earlier point."""
         overlap = 0
-        for line, known in zip(view.lines, self.head, strict=False):
-            if line_hash(line) != known:
+        for shown, known in zip(view.hashes, self.head, strict=False):
+            if shown != known:
                 break
             overlap += 1
         return Place(overlap, 0, is_whole=True, is_return=True) if overlap else None

@@ -45,6 +45,14 @@ class Session:
 
     def fit(self, view: View) -> tuple[Run, Place]:
         """Return the run that a view belongs to, and its place there; a new run where it fits none."""
+        for run in self.runs:
+            place = run.carried_on(view)
+            if place is not None:
+                return run, place
+        best = None if view.is_opening else self._best(view)
+        return best or (self._new_run(), Place(0, len(view.lines), is_whole=True))
+
+    def _best(self, view: View) -> tuple[Run, Place] | None:
         best: tuple[Run, Place] | None = None
         for run in self.runs:
             place = run.place(view)
@@ -52,7 +60,7 @@ class Session:
                 return run, place
             if place is not None and (best is None or place.overlap > best[1].overlap):
                 best = (run, place)
-        return best or (self._new_run(), Place(0, len(view.lines), is_whole=True))
+        return best
 
     def take(self, view: View) -> tuple[int, int]:
         """Take a view in; return the run it belongs to, and which time its turn was said there."""

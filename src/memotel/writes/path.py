@@ -284,7 +284,7 @@ class WritePath:
     def wake(self) -> None:
         """Look at what there is to do: a gate may have opened."""
         if self._ledger.last_seq:
-            self._drain.wake()
+            self._drain.look()
 
     def _accept(self, handed: _Handed, future: "Future[Ending] | None" = None) -> Receipt:
         if self._ledger.is_closed or not self._is_enabled:

@@ -65,7 +65,7 @@ class Schedule:
 
     def take(self, now: float) -> Entry | None:
         """Return the entry to send now, or None."""
-        if self.in_flight >= self.window.limit or self._paused_until(now) > now:
+        if self.in_flight >= self.window.limit or self.paused_until(now) > now:
             return None
         entry = self._parking.take(now) or self._lanes.take(now)
         if entry is None:
@@ -82,7 +82,12 @@ class Schedule:
         times = [at for at in (self._lanes.next_at(now), self._parking.next_at()) if at is not None]
         if not times or self.in_flight >= self.window.limit:
             return None
-        return max(self._paused_until(now), min(times))
+        return max(self.paused_until(now), min(times))
+
+    def paused_until(self, now: float) -> float:
+        """Return until when the service has asked for a pause; `now` or earlier where it has not."""
+        checked_at = self.credentials.next_check_at if self.credentials.is_rejected else now
+        return max(checked_at, now + self._rate.wait_s(now))
 
     def settle(self, entry: Entry, verdict: Verdict, now: float) -> None:
         """Take what a send said of its entry."""
@@ -142,10 +147,6 @@ class Schedule:
     def _gives_up_at(self, entry: Entry) -> float:
         parked_at = 0.0 if entry.parked_at is None else entry.parked_at
         return parked_at + self._policy.max_parked_age_s
-
-    def _paused_until(self, now: float) -> float:
-        checked_at = self.credentials.next_check_at if self.credentials.is_rejected else now
-        return max(checked_at, now + self._rate.wait_s(now))
 
     def _learn(self, entry: Entry, verdict: Verdict, now: float) -> None:
         """Take what a send says of the whole account."""
