@@ -172,3 +172,5 @@ class Account:
             if is_back
             else "the plan is used up; recalls come back empty and writes wait",
         )
+        if is_back and self.writes is not None:
+            self.writes.quota_returned()

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from memotel import Adapter, MemoryClient, Provider, Scope, Speaker, Turn, resolve
+from memotel import Adapter, MemoryClient, Outcome, Provider, Scope, Speaker, Turn, resolve
 from memotel.config import WritePolicy
 from memotel.counts import Count
 from memotel.devserver import DevServer, Fault, QuotaMode, Route, Service
@@ -140,6 +140,22 @@ def test_a_silent_quota_that_returns_costs_no_turn(
     assert server.wait_until(lambda: len(texts(server)) == 200, timeout_s=60)
     client.flush(10)
     assert_stored_once(server, client, 200)
+
+
+def test_a_recall_that_finds_memories_sends_what_is_parked_at_once(
+    server: DevServer, make_client: MakeClient
+) -> None:
+    client = make_client(Provider.MEMORYSYNC, quota_recheck_s=3_600)
+    scope = Scope("ada", "session 0")
+    client.write(Turn(scope, Speaker.HUMAN, "my cat is called Minka", source="test"))
+    assert client.flush(30).pending == 0
+    server.set_quota(0)
+    say_all(client, 50)
+    assert client.flush(30).pending == 50
+    server.set_quota(None)
+    assert client.recall(scope, "what is my cat called?").outcome is Outcome.HIT
+    assert client.flush(30).pending == 0
+    assert len(texts(server)) == 51
 
 
 def test_a_strict_quota_that_returns_costs_no_turn(
