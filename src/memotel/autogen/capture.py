@@ -119,10 +119,15 @@ class Tee:
         self._is_reply_due = True
 
     def replaced(self, messages: Sequence[LLMMessage]) -> None:
-        """Take these messages as the conversation so far; none of them is written."""
+        """Take these messages as the conversation so far; none of them is written.
+
+        A cleared context takes nothing back: what is said next follows what was said before, so that the same words
+        said again are a genuine repeat.
+        """
         self.release()
-        voices = [voice for message in messages if (voice := self._voice(message))]
-        self._history = [(voice.speaker, voice.text) for voice in voices]
+        if messages:
+            voices = [voice for message in messages if (voice := self._voice(message))]
+            self._history = [(voice.speaker, voice.text) for voice in voices]
 
     def _write(self, voice: Voice, at: int) -> None:
         turn = Turn(

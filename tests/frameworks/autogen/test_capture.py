@@ -218,14 +218,33 @@ def test_words_said_again_on_purpose_are_kept_again(
     assert said(memory_server)["user", "Tell me about tea."] == 2
 
 
+@pytest.mark.parametrize("capture", ["user", "both"])
 def test_words_said_again_after_a_reset_are_kept_again(
-    make_memory: MakeMemory, memory_server: DevServer
+    make_memory: MakeMemory, memory_server: DevServer, capture: str
 ) -> None:
-    memory = make_memory(capture="both")
+    memory = make_memory(capture=capture)
     agent = AssistantAgent("a", ScriptedModel(), memory=[memory])
-    run(agent, memory, "Tell me about tea.")
-    asyncio.run(agent.on_reset(CancellationToken()))
-    run(agent, memory, "Tell me about tea.")
+    for _ in range(3):
+        run(agent, memory, "Tell me about tea.")
+        asyncio.run(agent.on_reset(CancellationToken()))
+    assert said(memory_server)["user", "Tell me about tea."] == 3
+
+
+@pytest.mark.parametrize("capture", ["user", "both"])
+def test_words_said_again_to_a_team_after_its_reset_are_kept_again_once(
+    make_memory: MakeMemory, memory_server: DevServer, capture: str
+) -> None:
+    memory = make_memory(capture=capture)
+    agents = [AssistantAgent(name, ScriptedModel(), memory=[memory]) for name in ("a", "b")]
+    team = RoundRobinGroupChat(list(agents), termination_condition=MaxMessageTermination(3))
+
+    async def talk() -> None:
+        for _ in range(2):
+            await team.run(task="Tell me about tea.")
+            await team.reset()
+        assert (await memory.aflush(20)).pending == 0
+
+    asyncio.run(talk())
     assert said(memory_server)["user", "Tell me about tea."] == 2
 
 
