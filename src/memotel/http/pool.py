@@ -1,4 +1,4 @@
-"""The transport of our own: httpx's interface over the pool of httpcore (or its fork), over our network.
+"""The transport of our own: httpx's interface over the connections of httpcore (or its fork), over our network.
 
 `httpx.AsyncHTTPTransport` takes no network backend, so this is the same thing again in its few lines. httpcore's
 exceptions pass as they are: `memotel.http.errors` maps both libraries'.
@@ -11,6 +11,7 @@ import httpcore
 import httpx
 
 from memotel.config import NetworkPolicy
+from memotel.http.connections import ConnectionStack
 from memotel.http.network import DeadlineBackend
 from memotel.http.parking import ParkingBackend
 from memotel.http.proxies import Proxy
@@ -24,8 +25,8 @@ CLOSE_GRACE_S = 0.5
 class PoolTransport(httpx.AsyncBaseTransport):
     """One client's connections: HTTP/1.1 only, kept alive, never waited for.
 
-    The pool has no bound of its own, so nobody ever waits inside httpcore; the client that sends through it bounds
-    the requests in flight, and with them the connections.
+    There is no bound here, so nobody ever waits inside httpcore; the client that sends through it bounds the requests
+    in flight, and with them the connections. Plain http through a proxy is httpcore's own proxy pool.
     """
 
     def __init__(
@@ -47,16 +48,17 @@ class PoolTransport(httpx.AsyncBaseTransport):
             self._parking = ParkingBackend(tunnel, policy.keepalive_s)
         else:
             self._parking = ParkingBackend(self._network, policy.keepalive_s)
-        self._pool = self._direct() if proxy is None or route.is_tls else self._forwarding(proxy)
-
-    def _direct(self) -> httpcore.AsyncConnectionPool:
-        pool: httpcore.AsyncConnectionPool = self._core.AsyncConnectionPool(
-            ssl_context=self._route.context,
-            max_connections=None,
-            keepalive_expiry=self._keepalive_s,
-            network_backend=self._parking,
+        self._pool: ConnectionStack | httpcore.AsyncConnectionPool = (
+            self._direct() if proxy is None or route.is_tls else self._forwarding(proxy)
         )
-        return pool
+
+    def _direct(self) -> ConnectionStack:
+        return ConnectionStack(
+            self._core,
+            context=self._route.context,
+            keepalive_s=self._keepalive_s,
+            network=self._parking,
+        )
 
     def _forwarding(self, proxy: Proxy) -> httpcore.AsyncConnectionPool:
         headers = [("Proxy-Authorization", proxy.authorization)] if proxy.authorization else []

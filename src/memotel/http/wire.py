@@ -158,7 +158,7 @@ class Wire(asyncio.Protocol):
     def close(self) -> None:
         """Close politely where the connection is at rest, at once where it is not. Idempotent; never waits."""
         transport = self._transport
-        if transport is None or self.closed.done():
+        if transport is None or self.closed.done() or transport.is_closing():
             return
         if self._is_broken or transport.get_write_buffer_size():
             transport.abort()
