@@ -7,8 +7,9 @@ checked at every reply, so functions that are registered later, at any position,
 """
 
 import itertools
+import operator
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from memotel.ag2.framework import (
     ReplyEntry,
@@ -29,10 +30,17 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class AnyTrigger:
-    """Matches a sender for which any of the functions behind it would be called."""
+    """Matches a sender for which any of the functions behind it would be called.
+
+    Attributes:
+        agent: whose reply functions they are.
+        triggers: those of the functions behind it.
+        order: what the agent's order was made of when it was last found right; it lives and goes with the agent.
+    """
 
     agent: object
     triggers: tuple[object, ...]
+    order: list[object] = field(default_factory=list, compare=False, repr=False)
 
     def __call__(self, sender: object) -> bool:
         """Whether one of the triggers matches `sender`."""
@@ -56,8 +64,14 @@ class Seam:
     def arrange(self, agent: object) -> None:
         """Make the order of the agent's reply functions right, where it is not."""
         entries = reply_entries(agent)
-        if entries is not None and not self._is_arranged(agent, entries):
-            set_reply_entries(agent, self._arranged(agent, entries))
+        if entries is None or self._is_as_it_was(agent, entries):
+            return
+        if not self._is_arranged(agent, entries):
+            entries = self._arranged(agent, entries)
+            set_reply_entries(agent, entries)
+        trigger = self._own_trigger(agent, entries)
+        if trigger is not None:
+            trigger.order[:] = _order(agent, entries)
 
     def remove(self, agent: object) -> None:
         """Take these functions away from the agent."""
@@ -65,10 +79,24 @@ class Seam:
         if entries is not None:
             set_reply_entries(agent, [entry for entry in entries if not self._is_own(entry)])
 
+    def _is_as_it_was(self, agent: object, entries: list[ReplyEntry]) -> bool:
+        """Whether nothing changed since the order was found right, which is quicker to see than the order itself."""
+        trigger = self._own_trigger(agent, entries)
+        if trigger is None:
+            return False
+        known, now = trigger.order, _order(agent, entries)
+        return len(known) == len(now) and all(map(operator.is_, known, now))
+
+    def _own_trigger(self, agent: object, entries: list[ReplyEntry]) -> AnyTrigger | None:
+        for entry in entries:
+            trigger = entry["trigger"]
+            if entry["reply_func"] is self.inject and isinstance(trigger, AnyTrigger):
+                return trigger if trigger.agent is agent else None
+        return None
+
     def _is_own(self, entry: ReplyEntry) -> bool:
-        return any(
-            entry["reply_func"] is own for own in (self.inject, self.a_inject, self.withdraw)
-        )
+        function = entry["reply_func"]
+        return function is self.inject or function is self.a_inject or function is self.withdraw
 
     def _is_arranged(self, agent: object, entries: list[ReplyEntry]) -> bool:
         open_for: dict[str, AnyTrigger] = {}
@@ -105,6 +133,14 @@ class Seam:
 
     def _opening(self, trigger: AnyTrigger) -> list[ReplyEntry]:
         return [_entry(self.a_inject, trigger, is_async=True), _entry(self.inject, trigger)]
+
+
+def _order(agent: object, entries: list[ReplyEntry]) -> list[object]:
+    """Return all that the right order of these reply functions depends on."""
+    order = [getattr(agent, "client", None)]
+    for entry in entries:
+        order += (entry["reply_func"], entry["trigger"], entry["config"])
+    return order
 
 
 def _run(agent: object, entries: list[ReplyEntry]) -> tuple[object, ...]:
