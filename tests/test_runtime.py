@@ -1,6 +1,7 @@
 """The process runtime: lazy, one loop, counters that agree, and a fresh one after a fork."""
 
 import asyncio
+import contextlib
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import pytest
 
 from memotel.counts import Count, Counts, Gauge
 from memotel.errors import MemotelError
-from memotel.runtime import BackgroundLoop
+from memotel.runtime import BackgroundLoop, new_event_loop
 
 
 def test_loop_starts_with_its_first_use_and_only_once() -> None:
@@ -51,6 +52,32 @@ def test_import_and_construction_start_nothing() -> None:
     )
 
     assert done.stdout.split() == ["1", "False", "False"]
+
+
+def test_background_loop_is_uvloops_where_it_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    uvloop = pytest.importorskip("uvloop")
+    monkeypatch.delenv("MEMOTEL_LOOP", raising=False)
+
+    with contextlib.closing(new_event_loop()) as loop:
+        assert isinstance(loop, uvloop.Loop)
+
+
+def test_background_loop_is_asyncios_where_it_was_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("MEMOTEL_LOOP", "asyncio")
+
+    with contextlib.closing(new_event_loop()) as loop:
+        assert isinstance(loop, asyncio.SelectorEventLoop)
+
+
+def test_background_loop_is_asyncios_where_uvloop_is_not_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvloop", None)
+
+    with contextlib.closing(new_event_loop()) as loop:
+        assert isinstance(loop, asyncio.SelectorEventLoop)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")

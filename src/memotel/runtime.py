@@ -5,6 +5,7 @@ empty runtime; it never touches what it inherited (the parent shares the epoll d
 """
 
 import asyncio
+import importlib
 import os
 import threading
 from collections.abc import Callable, Coroutine
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 
 from memotel.counts import Counts
 from memotel.errors import MemotelError
+from memotel.settings import read_environment
 
 T = TypeVar("T")
 
@@ -94,7 +96,18 @@ async def _into(future: "Future[T]", coroutine: Coroutine[Any, Any, T]) -> None:
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Return a fresh selector loop for the background thread."""
+    """Return a fresh loop for the background thread.
+
+    It is uvloop's where the extra `fast` is installed and `MEMOTEL_LOOP` is not `asyncio`, else a selector loop. The
+    application's own loops and policy are left alone.
+    """
+    if read_environment().get("MEMOTEL_LOOP", "").strip().lower() != "asyncio":
+        try:
+            uvloop = importlib.import_module("uvloop")
+        except ImportError:
+            return asyncio.SelectorEventLoop()
+        loop: asyncio.AbstractEventLoop = uvloop.new_event_loop()
+        return loop
     return asyncio.SelectorEventLoop()
 
 
