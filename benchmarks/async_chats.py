@@ -8,9 +8,8 @@ import statistics
 import time
 from typing import Any
 
-from autogen import ConversableAgent
-
 from ag2_memorysync import MemorySyncCapability
+from autogen import ConversableAgent
 from benchmarks.chats import QUESTION, agent_named, memory_at
 from benchmarks.harness import Figure, options, report
 from benchmarks.raw_backend import FACT, Behaviour, RawBackend, raw_backend
@@ -95,7 +94,9 @@ def measure(backend: RawBackend, rounds: int) -> list[Figure]:
         Figure("wall", statistics.median(wall for wall, _ in ours), "s", 0.80),
         Figure("largest gap of the loop", _gap_ms(ours), "ms", 20.0),
         Figure("recalls with outcome hit, a round", per_round, f"of {CHATS}", CHATS, is_least=True),
-        Figure("seen by the model, least of a round", min(shown), f"of {CHATS}", CHATS, is_least=True),
+        Figure(
+            "seen by the model, least of a round", min(shown), f"of {CHATS}", CHATS, is_least=True
+        ),
         Figure("wall without memory", statistics.median(wall for wall, _ in plain), "s"),
         Figure("largest gap without memory", _gap_ms(plain), "ms"),
     ]

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from autogen import ConversableAgent
 from opentelemetry import metrics, trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
@@ -11,6 +10,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
 from ag2_memorysync import MemorySyncCapability
+from autogen import ConversableAgent
 from memotel.config import BreakerPolicy
 
 QUESTION = "What does Ada like to drink in the morning, and how warm?"

@@ -13,11 +13,11 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.table import Table
@@ -128,7 +128,7 @@ def timed(call: Callable[[], object]) -> Round:
 
 
 @contextmanager
-def as_installed_by_default() -> Iterator[None]:
+def as_by_default() -> Iterator[None]:
     """Hide what only the `fast` extra installs, for modules that are imported inside the block."""
     hidden = {name: sys.modules.get(name) for name in FAST_PACKAGES}
     sys.modules.update(dict.fromkeys(FAST_PACKAGES))  # type: ignore[arg-type] # None: not importable
@@ -141,20 +141,12 @@ def as_installed_by_default() -> Iterator[None]:
                 sys.modules[name] = module
 
 
-class Prepare(Protocol):
-    """A top-level function that a worker calls once; what it returns makes the rounds."""
-
-    def __call__(self, *args: Any) -> Round:
-        """Get ready and return the rounds."""
-        ...
-
-
 class Worker:
     """One candidate in a process of its own, so that no candidate's threads and garbage slow another.
 
     Args:
         module: the benchmark's module, which the process imports by itself.
-        prepare: name of a `Prepare` in it.
+        prepare: name of a function in it that gets ready and returns a `Round`.
         args: its arguments.
         is_fast: whether the `fast` extra's packages may be seen.
     """
@@ -162,7 +154,7 @@ class Worker:
     def __init__(self, module: str, prepare: str, *args: object, is_fast: bool = True) -> None:
         self._pipe, theirs = _SPAWN.Pipe()
         self._process = _SPAWN.Process(
-            target=_work, args=(theirs, module, prepare, args, is_fast), daemon=True
+            target=_work, args=(theirs, (module, prepare, args), is_fast), daemon=True
         )
         self._process.start()
         theirs.close()
@@ -187,19 +179,14 @@ class Worker:
         return found
 
 
-def _work(pipe: Connection, module: str, prepare: str, args: tuple[Any, ...], fast: bool) -> None:
-    with suppress(EOFError, BrokenPipeError):
-        if fast:
-            make = getattr(importlib.import_module(module), prepare)
-            _rounds(pipe, make, args)
-            return
-        with as_installed_by_default():
-            _rounds(pipe, getattr(importlib.import_module(module), prepare), args)
+def _work(pipe: Connection, task: tuple[str, str, tuple[Any, ...]], is_fast: bool) -> None:
+    with suppress(EOFError, BrokenPipeError), nullcontext() if is_fast else as_by_default():
+        _rounds(pipe, *task)
 
 
-def _rounds(pipe: Connection, prepare: Prepare, args: tuple[Any, ...]) -> None:
+def _rounds(pipe: Connection, module: str, prepare: str, args: tuple[Any, ...]) -> None:
     try:
-        make_round = prepare(*args)
+        make_round = getattr(importlib.import_module(module), prepare)(*args)
         while True:
             pipe.send(make_round(pipe.recv()))
     except (EOFError, BrokenPipeError):

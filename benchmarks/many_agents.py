@@ -19,7 +19,7 @@ MANY = 1_000
 
 def attaching(url: str) -> Round:
     """Rounds whose one result is the seconds that each of so many capabilities took to make and attach."""
-    from benchmarks import chats  # noqa: PLC0415 # a worker imports what it measures, and nothing else
+    from benchmarks import chats  # a worker imports what it measures, and nothing else
 
     def attach_all(count: int) -> list[float]:
         agents = [chats.agent_named(f"a{n}", chats.says_yes) for n in range(count)]
@@ -35,7 +35,7 @@ def attaching(url: str) -> Round:
 
 def weighing(url: str) -> Round:
     """Rounds whose results are the bytes that each capability holds: once attached, and once it has recalled."""
-    from benchmarks import chats  # noqa: PLC0415 # as above
+    from benchmarks import chats  # as above
 
     def weigh(count: int) -> list[float]:
         agents = [chats.agent_named(f"a{n}", chats.says_yes) for n in range(count)]
@@ -62,7 +62,7 @@ def weighing(url: str) -> Round:
 
 def recalling(url: str, count: int) -> Round:
     """Rounds of recalls that go through so many capabilities in turn."""
-    from benchmarks import chats  # noqa: PLC0415 # as above
+    from benchmarks import chats  # as above
 
     hooks: list[Callable[[], str]] = []
     kept = []

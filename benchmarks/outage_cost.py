@@ -20,7 +20,9 @@ HEALED_S = 12.0
 LONG_S = 600.0
 
 
-def outage(backend: RawBackend, label: str, is_over: Callable[[int, float], bool]) -> tuple[float, float, int]:
+def outage(
+    backend: RawBackend, label: str, is_over: Callable[[int, float], bool]
+) -> tuple[float, float, int]:
     """Chat through an outage; return the seconds stalled, the seconds until memory is back, and the turns."""
     agent = agent_named("assistant", says_yes)
     memory = memory_at(backend.url, label, recall_timeout=BUDGET_S)

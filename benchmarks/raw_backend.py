@@ -140,7 +140,7 @@ def raw_backend() -> Iterator[RawBackend]:
 
 def _serve(pipe: Connection) -> None:
     try:
-        import uvloop as loops  # noqa: PLC0415 # where it is there, it makes the yardstick finer
+        import uvloop as loops  # where it is there, it makes the yardstick finer
     except ImportError:
         loops = asyncio  # type: ignore[assignment] # both have new_event_loop
     with asyncio.Runner(loop_factory=loops.new_event_loop) as runner, suppress(EOFError):

@@ -22,7 +22,7 @@ HEADERS = {"X-API-Key": "ms_key"}
 
 def async_client(url: str) -> Round:
     """Rounds of `httpx.AsyncClient.post` on a loop of its own."""
-    import httpx  # noqa: PLC0415 # a worker imports what it measures, and nothing else
+    import httpx  # a worker imports what it measures, and nothing else
 
     runner = asyncio.Runner()
     client = httpx.AsyncClient(base_url=url, headers=HEADERS)
@@ -42,7 +42,7 @@ def async_client(url: str) -> Round:
 
 def sync_client(url: str) -> Round:
     """Rounds of `httpx.Client.post`."""
-    import httpx  # noqa: PLC0415 # as above
+    import httpx  # as above
 
     client = httpx.Client(base_url=url, headers=HEADERS)
 
@@ -67,7 +67,7 @@ def standard_library(url: str) -> Round:
 
 def ours(url: str, has_telemetry: bool) -> Round:
     """Rounds of the reply function that a capability placed before the agent's own."""
-    from benchmarks import chats  # noqa: PLC0415 # as above
+    from benchmarks import chats  # as above
 
     if has_telemetry:
         chats.telemetry_on()

@@ -23,7 +23,7 @@ def turns(url: str, has_memory: bool) -> Round:
 
     The writes of a turn are delivered before the next begins: people think longer than that.
     """
-    from benchmarks import chats  # noqa: PLC0415 # a worker imports what it measures, and nothing else
+    from benchmarks import chats  # a worker imports what it measures, and nothing else
 
     chats.telemetry_on()
     memory = chats.memory_at(url)
