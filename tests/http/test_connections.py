@@ -16,8 +16,12 @@ def stack(keepalive_s: float = 30.0) -> ConnectionStack:
     return ConnectionStack(httpcore, context=None, keepalive_s=keepalive_s, network=network)
 
 
+def request_to(url: str) -> httpcore.Request:
+    return httpcore.Request("GET", url, headers=[("host", "memory.test")])
+
+
 async def fetch(connections: ConnectionStack, url: str) -> int:
-    response = await connections.handle_async_request(httpcore.Request("GET", url))
+    response = await connections.handle_async_request(request_to(url))
     try:
         await response.aread()
     finally:
@@ -73,7 +77,7 @@ def test_connection_whose_answer_was_not_read_to_its_end_is_not_kept() -> None:
     async def scenario() -> None:
         async with raw_server(answering(http_answer(b"x" * 200_000))) as server:
             connections = stack()
-            response = await connections.handle_async_request(httpcore.Request("GET", server.url))
+            response = await connections.handle_async_request(request_to(server.url))
             await response.aclose()
             assert connections.connections == []
             await response.aclose()
