@@ -18,17 +18,18 @@ BUILD_WHEEL = rm -rf $(WHEEL_DIR) && \
 	{ said=$$($(BIN)/python -m hatchling build -t wheel -d $(WHEEL_DIR) 2>&1) || { echo "$$said"; exit 1; }; }
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench dashboards
+.PHONY: help setup demo test check bench dashboards telemetry-reference
 .PHONY: check-format check-lint check-types check-imports check-dependencies check-docstrings
-.PHONY: check-prometheus check-dashboards check-deploy
+.PHONY: check-prometheus check-dashboards check-rules check-deploy
 
 help:
 	@echo "make setup        make .venv: the wheel, every extra, the test and check tools"
 	@echo "make demo         run the demo, about a minute (ARGS=\"--hold\" keeps it serving)"
 	@echo "make test         build the wheel, install it, test it (ARGS=\"-k name\" picks tests)"
-	@echo "make check        format, lint, types, imports, dependencies, docstrings, dashboards, deploy files"
+	@echo "make check        format, lint, types, imports, dependencies, docstrings, dashboards, rules, deploy files"
 	@echo "make bench        run the benchmark scripts (ARGS=\"file.py\" picks one)"
-	@echo "make dashboards   write dashboards/*.json again from their Python"
+	@echo "make dashboards   write dashboards/*.json and the alert rules again from their Python"
+	@echo "make telemetry-reference   write docs/telemetry.md again"
 
 setup: $(VENV)/.wheel
 	@echo "Ready: $(BIN)/memotel is installed with every extra."
@@ -46,7 +47,7 @@ test: $(VENV)/.wheel
 	@$(BIN)/coverage report $(if $(ARGS),--fail-under=0)
 
 check: check-format check-lint check-types check-imports check-dependencies check-docstrings
-check: check-prometheus check-dashboards check-deploy
+check: check-prometheus check-dashboards check-rules check-deploy
 	@echo "All checks passed."
 
 check-format: $(VENV)/.wheel
@@ -69,10 +70,13 @@ check-docstrings: $(VENV)/.wheel
 	@echo "Docstrings:" && $(BIN)/python tools/docstrings.py src
 
 check-prometheus:
-	@echo "Prometheus configuration:" && tools/check-prometheus
+	@echo "Prometheus, its rules, and Alertmanager:" && tools/check-prometheus
 
 check-dashboards: $(TOOLS)/.wheel
 	@echo "Dashboards:" && $(TOOLS)/bin/python -m dashboards.generator --check
+
+check-rules: $(VENV)/.wheel
+	@echo "Alert rules:" && $(BIN)/python -m dashboards.alerting --check
 
 check-deploy: $(TOOLS)/.wheel
 	@echo "Deploy files:" && $(TOOLS)/bin/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml
@@ -82,6 +86,10 @@ bench: $(VENV)/.wheel
 
 dashboards: $(TOOLS)/.wheel
 	@$(TOOLS)/bin/python -m dashboards.generator
+	@$(TOOLS)/bin/python -m dashboards.alerting
+
+telemetry-reference: $(VENV)/.wheel
+	@$(BIN)/python tools/telemetry_reference.py
 
 # One stamp per step. `.deps`: third-party packages, again when pyproject.toml changes. `.wheel`: ours, again when src
 # changes, without asking the index.
