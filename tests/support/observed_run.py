@@ -22,6 +22,7 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader, Metric
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from polling import eventually
 from scripted_model import ScriptedModel
 
 from memotel import runtime
@@ -218,7 +219,7 @@ class Scenarios:
             for _ in range(3):
                 scene.recall("circuit_open")
             self.server.faults.clear()
-            wait_until(lambda: scene.recall("recovered") in ("hit", "empty"))
+            eventually(lambda: scene.recall("recovered") in ("hit", "empty"))
 
     def _shed(self) -> None:
         with self._scene("shed", Fault("hang", "recalls"), max_recalls_in_flight=1) as scene:
@@ -243,7 +244,7 @@ class Scenarios:
         policy = WritePolicy(quota_recheck_s=0.02, max_parked_age_s=0.1)
         with self._scene("silent_quota", recall_timeout=PATIENT_S, writes=policy) as scene:
             scene.told()
-            wait_until(lambda: scene.client.stats().totals.parked == 0)
+            eventually(lambda: scene.client.stats().totals.parked == 0)
             scene.recall("silent_quota")
         self.server.set_quota(None, service=Service.MEMORYSYNC)
 
@@ -282,10 +283,10 @@ class Scenarios:
             scene.client.flush(PATIENT_S)
         with self._scene("over_quota", Fault("strict_quota", "writes"), writes=PARKS) as scene:
             scene.told()
-            wait_until(lambda: scene.client.stats().totals.pending == 0)
+            eventually(lambda: scene.client.stats().totals.pending == 0)
         with self._scene("too_old", Fault("status", "writes", status=503), writes=AGES) as scene:
             scene.told()
-            wait_until(lambda: scene.client.stats().totals.pending == 0)
+            eventually(lambda: scene.client.stats().totals.pending == 0)
         with self._scene("dropped", Fault("hang", "writes"), writes=SLOW) as scene:
             scene.told()
             scene.client.close(0.0)
@@ -348,16 +349,6 @@ class Scene:
         task.cancel()
         await asyncio.wait({task})
         assert task.cancelled()
-
-
-def wait_until(claim: Callable[[], bool], tries: int = 1_000) -> None:
-    """Ask until it is so; each question yields to the background."""
-    pause = threading.Event()
-    for _ in range(tries):
-        if claim():
-            return
-        pause.wait(0.02)
-    raise AssertionError("it never came true")
 
 
 def recalls_in_flight() -> int:
