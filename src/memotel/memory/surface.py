@@ -49,7 +49,11 @@ class MemorySurface:
     def scope(
         self, *, user_id: str | None = None, session_id: str | None = None
     ) -> AbstractContextManager[Scope]:
-        """Work on another user's or session's memory in this thread or task while the block runs."""
+        """Work on another user's or session's memory in this thread or task while the block runs.
+
+        A thread that is started inside the block does not inherit it, and classic AG2's `run` starts one: use
+        `initiate_chat` or `a_run`, or start the thread on `contextvars.copy_context().run`.
+        """
         return self._scopes.override(user_id, session_id)
 
     @contextmanager

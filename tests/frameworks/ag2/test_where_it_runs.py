@@ -1,6 +1,7 @@
 """Every way in which AG2 runs an agent: the model sees one block, both sides are kept, histories stay clean."""
 
 import asyncio
+import contextvars
 import copy
 import threading
 from typing import Any
@@ -109,6 +110,35 @@ def test_a_run_keeps_both_sides(client: RecordingClient) -> None:
     assert client.kept == [("human", QUESTION), ("ai", "done 1")]
     assert client.asked[0].kind == "async"
     assert_shown_once(model, agent)
+
+
+def test_a_scope_reaches_a_run_and_not_the_thread_that_run_starts(client: RecordingClient) -> None:
+    agent, _ = assistant("planner")
+    memory = memory_on(client)
+    memory.add_to_agent(agent)
+
+    async def run() -> None:
+        response = await agent.a_run(message=QUESTION, max_turns=1, silent=True)
+        await response.process(SilentProcessor())
+
+    with memory.scope(user_id="bob", session_id="b1"):
+        asyncio.run(run())
+        agent.run(message=QUESTION, max_turns=1, silent=True).process(SilentProcessor())
+    assert [asked.scope.user_id for asked in client.asked] == ["bob", "ada"]
+
+
+def test_a_scope_reaches_a_thread_that_is_given_the_context(client: RecordingClient) -> None:
+    agent, _ = assistant("planner")
+    memory = memory_on(client)
+    memory.add_to_agent(agent)
+    with memory.scope(user_id="bob", session_id="b1"):
+        context = contextvars.copy_context()
+        thread = threading.Thread(
+            target=context.run, args=(chat, person(), agent, QUESTION), kwargs={"max_turns": 1}
+        )
+        thread.start()
+    thread.join(30)
+    assert {turn.scope.user_id for turn in client.turns} == {"bob"}
 
 
 class SilentProcessor:
@@ -351,6 +381,38 @@ def test_a_notebook_cell_that_calls_the_synchronous_api(client: RecordingClient)
     assert_shown_once(model, agent)
 
 
+def test_a_notebook_cell_that_awaits(client: RecordingClient) -> None:
+    agent, model = planner(client)
+
+    async def cell() -> None:
+        await person().a_initiate_chat(agent, message=QUESTION, max_turns=2, silent=True)
+
+    asyncio.run(cell())
+    assert [asked.kind for asked in client.asked] == ["async", "async"]
+    assert_shown_once(model, agent)
+
+
+@both_kinds
+@pytest.mark.parametrize("is_late", [False, True], ids=["added-first", "added-last"])
+def test_a_capability_that_rewrites_the_last_message_as_teachability_does(
+    client: RecordingClient, is_async: bool, is_late: bool
+) -> None:
+    """Teachability itself needs a vector database; this is its one hook (autogen 0.14.1)."""
+    agent, model = assistant("planner")
+    if is_late:
+        memory_on(client).add_to_agent(agent)
+    agent.register_hook(
+        "process_last_received_message", lambda text: f"{text}\n# a memo of its own"
+    )
+    if not is_late:
+        memory_on(client).add_to_agent(agent)
+    user = person()
+    chat(user, agent, QUESTION, is_async=is_async, max_turns=1)
+    assert client.kept[0] == ("human", QUESTION)
+    assert model.shown().count("# a memo of its own") == 1
+    assert_shown_once(model, agent, user)
+
+
 def test_many_asynchronous_chats_with_one_agent_at_once(client: RecordingClient) -> None:
     agent, model = planner(client)
     users = [person(f"ada{number}") for number in range(20)]
@@ -470,6 +532,7 @@ def test_reset_safeguards_take_no_words_away(client: RecordingClient, is_async: 
 def test_order_of_instrumentation_does_not_matter(
     client: RecordingClient, is_async: bool, is_late: bool
 ) -> None:
+    pytest.importorskip("autogen.opentelemetry", reason="AG2 traces agents from 0.11 on")
     from autogen.opentelemetry import instrument_agent
     from opentelemetry.sdk.trace import TracerProvider
 
