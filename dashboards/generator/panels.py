@@ -84,9 +84,10 @@ def stat_panel(text: Text, look: Look, query: Query, no_value: str = "no traffic
     """Return one large number for each series, with its recent course unless the query is instant."""
     panel = _looks(_common(stat.Panel(), text, (query,)), look, model.FieldColorModeId.THRESHOLDS)
     graph = common.BigValueGraphMode.NONE if query.is_instant else common.BigValueGraphMode.AREA
+    if look.unit == units.PercentUnit:
+        panel.decimals(2)
     return (
-        panel.decimals(2 if look.unit == units.PercentUnit else 0)
-        .no_value(no_value)
+        panel.no_value(no_value)
         .graph_mode(graph)
         .color_mode(common.BigValueColorMode.VALUE)
         .reduce_options(options.ReduceDataOptions().calcs(["lastNotNull"]))
@@ -106,7 +107,7 @@ def lines(text: Text, look: Look, *queries: Query, is_stacked: bool = False) -> 
         .stacking(options.StackingConfig().mode(mode).group("A"))
         .show_points(common.VisibilityMode.NEVER)
         .thresholds_style(options.GraphThresholdsStyleConfig().mode(shown))
-        .legend(_legend().calcs(["lastNotNull", "max"]))
+        .legend(_legend().calcs(["lastNotNull", "max"]).sort_by("Max").sort_desc(True))
         .tooltip(_tooltip())
     )
 

@@ -35,7 +35,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Observed]:
     require_binary("prometheus")
     folder = tmp_path_factory.mktemp("demo")
     with (
-        running_demo(folder) as address,
+        running_demo(folder, "--fast") as address,
         running_prometheus(folder / "p", [address], rules=RULES) as server,
     ):
         yield Observed(address, server)

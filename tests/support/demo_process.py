@@ -1,4 +1,4 @@
-"""`memotel demo --fast --hold` as a process of its own, ended as a person ends it: with an interrupt."""
+"""`memotel demo --hold` as a process of its own, ended as a person ends it: with an interrupt."""
 
 import os
 import re
@@ -19,12 +19,15 @@ _COMMAND = "from memotel.cli import main; raise SystemExit(main())"
 
 
 @contextmanager
-def running_demo(folder: Path) -> Iterator[str]:
-    """Run the demo over and over until the block ends; yields "host:port" of its metrics."""
+def running_demo(folder: Path, *pace: str) -> Iterator[str]:
+    """Run the demo over and over until the block ends; yields "host:port" of its metrics.
+
+    `pace` is `--fast`, or nothing for the programme of a minute.
+    """
     log = folder / "demo.log"
     # A pipe has no width: without one of its own, the line with the address would be broken in two.
     environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
-    command = [sys.executable, "-c", _COMMAND, "demo", "--fast", "--hold", "--metrics-port", "0"]
+    command = [sys.executable, "-c", _COMMAND, "demo", "--hold", "--metrics-port", "0", *pace]
     with log.open("wb") as stream:
         process = subprocess.Popen(
             command, stdout=stream, stderr=subprocess.STDOUT, env=environment, cwd=folder

@@ -63,6 +63,7 @@ PROCESSES = Row(
                 Query(total(names.BUILD_INFO, "instance", "version", how="max")),
             ),
             width=24,
+            height=6,
         ),
     ),
 )

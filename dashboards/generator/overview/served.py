@@ -92,7 +92,7 @@ SERVED = Row(
                 Query(ratio(rate(_WRITES, only=KEPT), rate(_WRITES)), "kept"),
                 no_value="no writes",
             ),
-            width=4,
+            width=3,
             height=5,
         ),
         Tile(
@@ -109,14 +109,14 @@ SERVED = Row(
                 Query(f"sum(abs({total(gauge(Gauge.UNACCOUNTED), *PER_OUTBOX)}))"),
                 no_value="no outbox",
             ),
-            width=3,
+            width=4,
             height=5,
         ),
         Tile(
             5,
             stat_panel(
                 Text(
-                    "Accounts over quota",
+                    "Over quota",
                     "Accounts whose plan is used up, whether the service says so or answers with silence.",
                     "1 or more: these agents have lost their memory until the plan is renewed or raised.",
                     "see in *Quota* since when, then raise the plan; parked writes are sent when it returns.",
