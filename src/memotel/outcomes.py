@@ -70,7 +70,12 @@ class DedupeKind(StrEnum):
 
 
 class RefusalReason(StrEnum):
-    """Why a write was never accepted."""
+    """Why a write was never accepted.
+
+    `FULL`: the outbox had no room. `REDACTED`: the user's own `redact` withheld it. `DISABLED`: an off switch or
+    `paused()`. `CLOSED`: the memory was closed before. `INTERNAL_ERROR`: a hook of memotel failed before it could hand
+    the turn over; the chat went on, and the log says so once a minute with the event `hook.write_failed`.
+    """
 
     FULL = "full"
     REDACTED = "redacted"

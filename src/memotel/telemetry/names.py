@@ -212,7 +212,7 @@ COUNTERS: dict[Count, Instrument] = {
         "writes.refused",
         "{write}",
         (PROVIDER, REFUSAL_REASON),
-        "Writes that were never accepted.",
+        "Writes that were never accepted. `internal_error`: a hook failed; the chat went on.",
     ),
     Count.RETRIES: _counter(
         "retries",
