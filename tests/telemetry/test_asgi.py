@@ -5,8 +5,12 @@ import gzip
 import threading
 from collections.abc import Iterator
 
+import httpx
 import pytest
-from prometheus_client import CollectorRegistry, Metric
+import uvicorn
+from polling import eventually
+from prometheus_client import CollectorRegistry, Counter, Metric
+from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 from starlette.applications import Starlette
 from starlette.routing import Mount
@@ -62,6 +66,27 @@ def test_openmetrics_is_served_where_asked_for(registry: CollectorRegistry) -> N
     assert headers[b"content-type"].startswith(b"application/openmetrics-text")
     assert body.endswith(b"# EOF\n")
     assert b"# {" in body
+
+
+def test_web_application_serves_its_own_metrics_beside_ours_over_http(
+    registry: CollectorRegistry,
+) -> None:
+    Counter("app_orders", "Orders.", registry=registry).inc()
+    app = Starlette(routes=[Mount("/metrics", metrics_app(registry))])
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        eventually(lambda: server.started)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        answer = httpx.get(f"http://127.0.0.1:{port}/metrics/", trust_env=False)
+    finally:
+        server.should_exit = True
+        thread.join(timeout=30)
+    assert answer.status_code == 200
+    families = {family.name: family for family in text_string_to_metric_families(answer.text)}
+    assert families["app_orders"].samples[0].value == 1.0
+    assert sum(sample.value for sample in families["memotel_recalls"].samples) == 1.0
 
 
 def test_compression_is_used_where_accepted(registry: CollectorRegistry) -> None:

@@ -15,6 +15,8 @@ from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from telemetry_rig import run_python
 
+from memotel.devserver import DevServer
+
 HELPERS = """
 import os, re, urllib.request
 from memotel import telemetry
@@ -378,6 +380,29 @@ def test_otlp_sends_spans_and_metrics(otlp_collector: OtlpCollector) -> None:
     run(RECORD + "        handle.shutdown()\n", OTEL_EXPORTER_OTLP_ENDPOINT=otlp_collector.url)
     assert otlp_collector.span_names() == ["search_memory"]
     assert "memotel.recall.duration" in otlp_collector.metric_names()
+
+
+def test_otlp_sends_a_whole_turn_when_the_process_ends(
+    otlp_collector: OtlpCollector, memory_server: DevServer
+) -> None:
+    run(
+        """
+        from memotel import MemoryClient, Provider, Scope, Speaker, Turn, resolve
+        from memotel.outcomes import Adapter
+        telemetry.setup("support-bot")
+        settings = resolve(Provider.MEMORYSYNC, Adapter.DIRECT, api_key="ms_otlp", recall_timeout=20.0)
+        with MemoryClient(settings) as memory:
+            memory.recall(Scope("ada", "s"), "which tea do I like best?")
+            memory.write(Turn(Scope("ada", "s"), Speaker.HUMAN, "I like green tea best.", source="test"))
+            memory.flush(20)
+        """,
+        OTEL_EXPORTER_OTLP_ENDPOINT=otlp_collector.url,
+        MEMORYSYNC_BASE_URL=memory_server.url,
+    )
+    assert {"search_memory", "upsert_memory", "POST", "GET"} == set(otlp_collector.span_names())
+    assert {"memotel.recalls", "memotel.writes", "memotel.write.delay"} <= set(
+        otlp_collector.metric_names()
+    )
 
 
 def test_otlp_metrics_can_be_left_to_the_scrape(otlp_collector: OtlpCollector) -> None:

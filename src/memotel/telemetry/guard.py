@@ -26,9 +26,10 @@ class Faults:
             is_first = self.count == 1
         if is_first:
             logger.warning(
-                "telemetry failed in %s with %s; calls go on, further failures are only counted",
+                "telemetry.failed: in %s with %s; calls go on, further failures are only counted",
                 place,
                 type(error).__qualname__,
+                extra={"event": "telemetry.failed"},
             )
 
 
