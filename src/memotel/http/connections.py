@@ -2,7 +2,7 @@
 
 httpcore's own pool looks at every connection and every queued request at each step, which makes fifty requests at once
 cost 2,500 looks, and may hand one idle connection to several. Here nobody queues (the client bounds what is in flight),
-so a stack is enough; the connections are httpcore's public ones.
+so a stack is enough.
 """
 
 import ssl
@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator
 from types import ModuleType
 
 import httpcore
+
+from memotel.http.line import Line
 
 
 class ConnectionStack:
@@ -28,11 +30,11 @@ class ConnectionStack:
         self._context = context
         self._keepalive_s = keepalive_s
         self._network = network
-        self._idle: deque[httpcore.AsyncHTTPConnection] = deque()
-        self._busy: set[httpcore.AsyncHTTPConnection] = set()
+        self._idle: deque[Line] = deque()
+        self._busy: set[Line] = set()
 
     @property
-    def connections(self) -> list[httpcore.AsyncHTTPConnection]:
+    def connections(self) -> list[Line]:
         """Every connection, in use or idle."""
         return [*self._busy, *self._idle]
 
@@ -63,23 +65,24 @@ class ConnectionStack:
         for connection in connections:
             await connection.aclose()
 
-    async def _take(self, request: httpcore.Request) -> httpcore.AsyncHTTPConnection:
+    async def _take(self, request: httpcore.Request) -> Line:
         while self._idle:
             kept = self._idle.pop()
             if kept.is_idle() and not kept.has_expired():
                 self._busy.add(kept)
                 return kept
             await kept.aclose()
-        connection: httpcore.AsyncHTTPConnection = self._core.AsyncHTTPConnection(
+        connection = Line(
             request.url.origin,
-            ssl_context=self._context,
-            keepalive_expiry=self._keepalive_s,
-            network_backend=self._network,
+            self._network,
+            context=self._context,
+            keepalive_s=self._keepalive_s,
+            core=self._core,
         )
         self._busy.add(connection)
         return connection
 
-    async def give_back(self, connection: httpcore.AsyncHTTPConnection) -> None:
+    async def give_back(self, connection: Line) -> None:
         """Keep a connection that can be used again, close any other, and let the longest idle one go in its time."""
         is_ours = connection in self._busy
         self._busy.discard(connection)
@@ -97,7 +100,7 @@ class _Stream:
     def __init__(
         self,
         stack: ConnectionStack,
-        connection: httpcore.AsyncHTTPConnection,
+        connection: Line,
         response: httpcore.Response,
     ) -> None:
         self._stack = stack
