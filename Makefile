@@ -18,7 +18,7 @@ BUILD_WHEEL = rm -rf $(WHEEL_DIR) && \
 	{ said=$$($(BIN)/python -m hatchling build -t wheel -d $(WHEEL_DIR) 2>&1) || { echo "$$said"; exit 1; }; }
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench dashboards telemetry-reference
+.PHONY: help setup demo test test-oldest-ag2 check bench dashboards telemetry-reference
 .PHONY: check-format check-lint check-types check-imports check-dependencies check-docstrings
 .PHONY: check-prometheus check-dashboards check-rules check-deploy
 
@@ -26,6 +26,7 @@ help:
 	@echo "make setup        make .venv: the wheel, every extra, the test and check tools"
 	@echo "make demo         run the demo, about a minute (ARGS=\"--hold\" keeps it serving)"
 	@echo "make test         build the wheel, install it, test it (ARGS=\"-k name\" picks tests)"
+	@echo "make test-oldest-ag2   the AG2 adapter on the oldest AG2 that it supports (ARGS=RELEASE tries another)"
 	@echo "make check        format, lint, types, imports, dependencies, docstrings, dashboards, rules, deploy files"
 	@echo "make bench        run the benchmark scripts (ARGS=\"file.py\" picks one)"
 	@echo "make dashboards   write dashboards/*.json and the alert rules again from their Python"
@@ -45,6 +46,9 @@ test: $(VENV)/.wheel
 	@MEMOTEL_TEST_WHEEL=1 $(BIN)/python -P -m coverage run -m pytest $(ARGS)
 	@$(BIN)/coverage combine -q
 	@$(BIN)/coverage report $(if $(ARGS),--fail-under=0)
+
+test-oldest-ag2:
+	@$(PYTHON) tools/oldest_ag2.py $(ARGS)
 
 check: check-format check-lint check-types check-imports check-dependencies check-docstrings
 check: check-prometheus check-dashboards check-rules check-deploy
