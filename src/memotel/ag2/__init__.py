@@ -1,4 +1,4 @@
-"""Memory for AG2 agents (classic `ConversableAgent`, `autogen` 0.14)."""
+"""Memory for AG2 agents (classic `ConversableAgent`, `autogen` 0.10.5 to 0.14)."""
 
 from memotel.ag2.capability import MemorySyncCapability, RekallCapability
 from memotel.ag2.speakers import speaks_for_a_person
