@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
 SCRIPT = '''
 import sys
 
@@ -34,7 +32,9 @@ class Context:
         return self.kept
 
 async def main(url):
-    memory = RekallMemory(url, "rk_1", recall_timeout=10.0, capture="user")
+    # Time is no matter here, and a busy machine may take seconds for what a process does first.
+    patience = {"recall_timeout": 60.0, "search_timeout": 60.0, "write_timeout": 60.0}
+    memory = RekallMemory(url, "rk_1", capture="user", **patience)
     await memory.add(MemoryContent("Ada drinks green tea", "text/plain", {"type": "semantic"}))
     found = await memory.query("green tea")
     assert type(found).__name__ == "MemoryQueryResult", found
@@ -50,6 +50,7 @@ async def main(url):
     assert "green tea" in shown[0].content
     assert len(context.kept) == 1
     await memory.clear()
+    assert (await memory.aflush(60.0)).pending == 0
     await memory.close()
     try:
         create_memory_tools(memory)
@@ -66,13 +67,12 @@ print("works")
 '''
 
 
-@pytest.mark.timeout(60)
 def test_memory_works_without_autogen_core() -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", SCRIPT],
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=110,
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "works\n", "")
