@@ -11,7 +11,8 @@ from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
-from opentelemetry.trace import SpanKind, StatusCode
+from opentelemetry.trace import NoOpTracerProvider, SpanKind, StatusCode
+from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from telemetry_rig import (
     FOUND,
     IDENTITY,
@@ -271,6 +272,38 @@ def test_attempt_without_a_calls_span_still_works(rig: Rig) -> None:
     asyncio.run(_sent(rig.sending(answer_ok), call))
     assert rig.span("POST").parent is None
     assert call.attempts == 1
+
+
+def test_without_an_sdk_nothing_is_attached_or_added_to_the_request(rig: Rig) -> None:
+    rig.instruments.use_tracers(NoOpTracerProvider())
+    seen: list[tuple[HttpRequest, Context]] = []
+
+    async def send(_: Call, request: HttpRequest) -> HttpResponse:
+        seen.append((request, otel_context.get_current()))
+        return HttpResponse(200)
+
+    call = run(rig, send)
+    assert seen == [(POST, Context())]
+    assert seen[0][0] is POST
+    assert call.future.result(0).outcome is Outcome.HIT
+    assert len(rig.points("http.client.request.duration")) == 1
+
+
+def test_without_an_sdk_the_callers_remote_trace_still_travels(rig: Rig) -> None:
+    rig.instruments.use_tracers(NoOpTracerProvider())
+    headers = {"traceparent": f"00-{'1' * 32}-{'2' * 16}-01"}
+    seen: list[HttpRequest] = []
+
+    async def send(_: Call, request: HttpRequest) -> HttpResponse:
+        seen.append(request)
+        return HttpResponse(200)
+
+    token = otel_context.attach(TraceContextTextMapPropagator().extract(headers))
+    try:
+        run(rig, send)
+    finally:
+        otel_context.detach(token)
+    assert dict(seen[0].headers) == headers
 
 
 async def _sent(send: Send, call: Call) -> None:
