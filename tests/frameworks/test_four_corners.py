@@ -1,4 +1,4 @@
-"""Two frameworks by two services: what all four memories do alike."""
+"""Two frameworks by two services, and AutoGen's successor: what all their memories do alike."""
 
 import asyncio
 from collections import Counter
@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from ag2_chats import chat, person, stored_texts
 from ag2_model import assistant
+from agent_framework_model import ScriptedClient, agent_of
 from autogen_agentchat.agents import AssistantAgent
 from scripted_model import ScriptedModel, text_seen
 
 from memotel.ag2 import MemorySyncCapability, RekallCapability
+from memotel.agent_framework import MemoryContextProvider
 from memotel.autogen import MemorySyncMemory, RekallMemory
 from memotel.devserver import DevServer
 from memotel.testing import SetFault
@@ -20,6 +22,7 @@ from memotel.values import FlushReport
 
 FACT = "I drink green tea every morning"
 QUESTION = "What do I drink every morning?"
+QUESTIONS = [QUESTION, f"Once more: {QUESTION}", f"And again: {QUESTION}"]
 
 
 @dataclass
@@ -71,6 +74,21 @@ def through_autogen(memory: MemorySyncMemory | RekallMemory) -> Corner:
     return Corner(converse, lambda: memory.flush(20))
 
 
+def through_agent_framework(memory: MemoryContextProvider) -> Corner:
+    def converse(said: list[str], answers: list[str]) -> Conversation:
+        client = ScriptedClient(*answers)
+        agent = agent_of(client, memory)
+        session = agent.create_session(session_id="chat")
+
+        async def run() -> list[str]:
+            return [(await agent.run(text, session=session)).text for text in said]
+
+        replies = asyncio.run(run())
+        return Conversation(replies, client.seen, str(session.to_dict()))
+
+    return Corner(converse, lambda: memory.flush(20))
+
+
 def ag2_memory_sync(url: str, settings: Settings) -> Corner:
     memory = MemorySyncCapability(user_id="ada", api_key="k", base_url=url, **settings)
     return through_ag2(memory)
@@ -89,7 +107,24 @@ def autogen_rekall(url: str, settings: Settings) -> Corner:
     return through_autogen(RekallMemory(url, "rk_k", capture="both", **settings))
 
 
-CORNERS = [ag2_memory_sync, ag2_rekall, autogen_memory_sync, autogen_rekall]
+def agent_framework_memory_sync(url: str, settings: Settings) -> Corner:
+    memory = MemoryContextProvider("memorysync", "ada", api_key="k", url=url, **settings)
+    return through_agent_framework(memory)
+
+
+def agent_framework_rekall(url: str, settings: Settings) -> Corner:
+    memory = MemoryContextProvider("rekall", api_key="rk_k", url=url, **settings)
+    return through_agent_framework(memory)
+
+
+CORNERS = [
+    ag2_memory_sync,
+    ag2_rekall,
+    autogen_memory_sync,
+    autogen_rekall,
+    agent_framework_memory_sync,
+    agent_framework_rekall,
+]
 MakeCorner = Callable[..., Corner]
 
 
@@ -141,7 +176,7 @@ def test_history_holds_no_memory(make_corner: MakeCorner) -> None:
     monday.converse([FACT], ["Noted, thank you."])
     monday.flush()
     corner = make_corner(session_id="tuesday")
-    conversation = corner.converse([QUESTION] * 3, ["Tea.", "Green tea.", "As I said."])
+    conversation = corner.converse(QUESTIONS, ["Tea.", "Green tea.", "As I said."])
     assert all(FACT in shown for shown in conversation.shown)
     assert QUESTION in conversation.history
     assert FACT not in conversation.history

@@ -26,6 +26,7 @@ from memotel.devserver import DevServer
 from memotel.memory.tools import memory_tools
 
 QUESTION = "What do I drink every single morning?"
+PATIENCE = {"recall_timeout": 30.0, "search_timeout": 30.0, "write_timeout": 30.0}
 _keys = count(1)
 
 
@@ -50,7 +51,7 @@ class Person:
 
 
 def in_ag2(url: str, key: str, user_id: str) -> Person:
-    memory = RekallCapability(user_id, api_url=url, api_key=key, recall_timeout=10.0)
+    memory = RekallCapability(user_id, api_url=url, api_key=key, **PATIENCE)
     tools = memory_tools(memory)
 
     def say(text: str) -> None:
@@ -77,7 +78,7 @@ def in_ag2(url: str, key: str, user_id: str) -> Person:
 
 
 def in_autogen(url: str, key: str, user_id: str) -> Person:
-    memory = RekallMemory(url, key, user_id=user_id, capture="both", recall_timeout=10.0)
+    memory = RekallMemory(url, key, user_id=user_id, capture="both", **PATIENCE)
     search, save = create_memory_tools(memory)
 
     def call(tool: Any, **arguments: object) -> str:

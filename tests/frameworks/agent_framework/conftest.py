@@ -15,12 +15,13 @@ MakeMemory = Callable[..., MemoryContextProvider]
 
 @pytest.fixture(params=["memorysync", "rekall"])
 def make_memory(request: pytest.FixtureRequest, memory_server: DevServer) -> Iterator[MakeMemory]:
-    """Return a maker of Ada's memories at one service; the budget is no matter unless given."""
+    """Return a maker of Ada's memories at one service; budgets are no matter unless given."""
     made: list[MemoryContextProvider] = []
 
     def make(**settings: Any) -> MemoryContextProvider:
+        patience = {"recall_timeout": 30.0, "search_timeout": 30.0, "write_timeout": 30.0}
         given = {"user_id": "ada", "api_key": "rk_1", "url": memory_server.url, **settings}
-        memory = MemoryContextProvider(request.param, **{"recall_timeout": 10.0, **given})
+        memory = MemoryContextProvider(request.param, **{**patience, **given})
         made.append(memory)
         return memory
 

@@ -18,8 +18,8 @@ MakeMemory = Callable[..., MemoryContextProvider]
 QUESTION = "What does Ada drink in the morning?"
 FAULTS = ["hang", "drip", "reset", "reset_body", "status", "malformed", "huge", "rate_limit"]
 BUDGET_S = 0.3
-MOST_S = 5.0
-"""Generous: an unbounded wait would last 30 s and more, a busy machine adds a second."""
+MOST_S = 20.0
+"""Generous, as a busy machine may add seconds: what is faulty here would keep a caller for as long as it waits."""
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
