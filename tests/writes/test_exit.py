@@ -70,7 +70,7 @@ def test_exit_drains_to_a_host_name(server: DevServer) -> None:
     done = run(
         server,
         """
-        memory = client()
+        memory = client(exit_drain_timeout=30.0)
         say(memory, "this is my first and last turn")
         """,
         f"http://localhost:{server.port}",
@@ -103,7 +103,7 @@ def test_exit_after_an_error_drains_too(server: DevServer) -> None:
     done = run(
         server,
         """
-        memory = client()
+        memory = client(exit_drain_timeout=30.0)
         say(memory, "what I said before it broke")
         raise SystemExit(3)
         """,
@@ -118,7 +118,7 @@ def test_exit_waits_for_the_applications_own_threads_and_drains_what_they_wrote(
     done = run(
         server,
         """
-        memory = client()
+        memory = client(exit_drain_timeout=30.0)
         say(memory, "said before main ended")
 
         def later():
@@ -150,7 +150,7 @@ def test_a_forked_child_works_at_once_and_sends_nothing_of_its_parents(server: D
     done = run(
         server,
         """
-        memory = client()
+        memory = client(exit_drain_timeout=30.0)
         for number in range(10):
             say(memory, f"the parent says {number}")
         child = os.fork()
@@ -170,7 +170,7 @@ def test_a_child_of_multiprocessing_drains_when_it_ends(server: DevServer) -> No
         """
         import multiprocessing
 
-        memory = client()
+        memory = client(exit_drain_timeout=30.0)
         say(memory, "the parent says it")
 
         def work():

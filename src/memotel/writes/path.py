@@ -6,28 +6,26 @@ import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from functools import lru_cache
 
 from memotel.config import OutboxPolicy, Redact, WritePolicy
 from memotel.counts import Counts, Gauge, Labels
 from memotel.deadline import monotonic
-from memotel.errors import MemotelError, OutboxFullError, ServiceError
+from memotel.errors import MemotelError, OutboxFullError
 from memotel.notices import Notices
 from memotel.outcomes import Adapter, Provider, RefusalReason, WriteOutcome
 from memotel.values import FlushReport, Receipt, ReceiptStatus, Turn, Write, WriteAnswer
 from memotel.writes import exit as at_exit
 from memotel.writes.deadletters import DeadLetter, DeadLetters
 from memotel.writes.drain import Drain, Gates, Loop, Send
+from memotel.writes.endings import Endings
 from memotel.writes.history import History
 from memotel.writes.identity import Sightings
 from memotel.writes.ledger import KEPT, Ledger, Totals
 from memotel.writes.notices import WriteNotices
 from memotel.writes.outbox import Entry, MemoryOutbox, Outbox
+from memotel.writes.redaction import Handed, Redaction
 from memotel.writes.schedule import Schedule
 from memotel.writes.waiting import Deliveries, Ending, FlushWaiter
-
-REDACTED_MEMORY = 1024
-"""How many texts `redact` is remembered for, so that a long history does not run it on every line each turn."""
 
 GRACE_S = 0.25
 """How long beyond its timeout a flush waits for the background loop to say so, before it counts for itself."""
@@ -43,16 +41,6 @@ class WriteStats:
     dead_letters: int
     is_credentials_rejected: bool
     is_closed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Handed:
-    """What a hook hands over."""
-
-    turn: Turn
-    adapter: Adapter
-    history: History | None = None
-    at: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +103,7 @@ class WritePath:
         self._trace = trace
         self._is_enabled = is_enabled
         self._drains_at_exit = drains_at_exit
-        self._on_unsent_end = on_unsent_end
         self._clocks = clocks or Clocks()
-        self._redact = lru_cache(REDACTED_MEMORY)(redact) if redact is not None else None
         self._sightings = Sightings(account)
         self._deliveries = Deliveries()
         self._dead = DeadLetters(
@@ -130,6 +116,15 @@ class WritePath:
                 interval_s=outbox_policy.log_interval_s,
                 clock=self._clocks.monotonic,
             )
+        )
+        self._redaction = Redaction(redact, self._notices)
+        self._endings = Endings(
+            sightings=self._sightings,
+            dead=self._dead,
+            deliveries=self._deliveries,
+            notices=self._notices,
+            on_unsent_end=on_unsent_end,
+            wall=self._clocks.wall,
         )
         self._outbox: Outbox = MemoryOutbox() if outbox is None else outbox
         self._ledger = Ledger(
@@ -157,6 +152,7 @@ class WritePath:
             schedule=self._schedule,
             clock=self._clocks.monotonic,
         )
+        self._counts = counts
         counts.add_source(self._gauges)
 
     @property
@@ -184,7 +180,7 @@ class WritePath:
         Raises:
             OutboxFullError: the outbox is full and `on_full` is "raise".
         """
-        return self._accept(_Handed(turn, adapter, history, at))
+        return self._accept(Handed(turn, adapter, history, at))
 
     async def deliver(
         self, turn: Turn, adapter: Adapter, timeout: float, history: History | None = None
@@ -199,7 +195,7 @@ class WritePath:
             MemotelError: the write ended without being kept; the service's own error where there is one.
         """
         future: Future[Ending] = Future()
-        receipt = self._accept(_Handed(turn, adapter, history), future)
+        receipt = self._accept(Handed(turn, adapter, history), future)
         if receipt.status is not ReceiptStatus.ACCEPTED:
             was_seen = receipt.status is not ReceiptStatus.REFUSED
             return WriteAnswer(WriteOutcome.DUPLICATE if was_seen else WriteOutcome.DROPPED)
@@ -286,12 +282,12 @@ class WritePath:
         if self._ledger.last_seq:
             self._drain.look()
 
-    def _accept(self, handed: _Handed, future: "Future[Ending] | None" = None) -> Receipt:
+    def _accept(self, handed: Handed, future: "Future[Ending] | None" = None) -> Receipt:
         if self._ledger.is_closed or not self._is_enabled:
             return self._refuse(
                 RefusalReason.CLOSED if self._ledger.is_closed else RefusalReason.DISABLED
             )
-        clean = handed if self._redact is None else self._redacted(handed)
+        clean = self._redaction.clean(handed)
         if clean is None:
             return self._refuse(RefusalReason.REDACTED)
         turn = clean.turn
@@ -344,38 +340,8 @@ class WritePath:
         self._ledger.refused(reason)
         return Receipt(ReceiptStatus.REFUSED)
 
-    def _redacted(self, handed: _Handed) -> _Handed | None:
-        """Return turn and history as `redact` leaves them, or None where the turn must not be stored."""
-        text = self._redact_text(handed.turn.text)
-        if text is None:
-            return None
-        lines = handed.history and [
-            (who, self._redact_text(said) or "") for who, said in handed.history
-        ]
-        return replace(handed, turn=replace(handed.turn, text=text), history=lines)
-
-    def _redact_text(self, text: str) -> str | None:
-        if self._redact is None:
-            return text
-        try:
-            redacted = self._redact(text)
-        except Exception as error:  # noqa: BLE001 # words that could not be redacted must not leave
-            self._notices.redaction_failed(error)
-            return None
-        return redacted if isinstance(redacted, str) else None
-
     def _end(self, entry: Entry, outcome: WriteOutcome, cause: str) -> None:
-        if not self._ledger.end(entry, outcome, cause):
-            return
-        if not entry.is_in_flight:
-            self._on_unsent_end(entry.write, outcome)
-        if outcome not in KEPT:
-            self._sightings.forget(entry.write.key)
-        if outcome is WriteOutcome.REJECTED:
-            said = _said(entry, cause)
-            self._dead.add(DeadLetter(entry.write, said, self._clocks.wall()))
-            self._notices.rejected(said)
-        self._deliveries.tell(entry, outcome)
+        self._endings.end(self._ledger, entry, outcome, cause)
 
     def _watch(self, timeout: float, totals: Totals) -> FlushWaiter | None:
         if totals.pending == 0:
@@ -394,6 +360,7 @@ class WritePath:
     def _finish(self) -> int:
         """Stop the drain, count what is left in a memory outbox as dropped, and return how much that was."""
         at_exit.unregister(self)
+        self._counts.remove_source(self._gauges)
         if self._ledger.last_seq:
             self._drain.stop()
         left = [] if self._outbox.survives_exit else self._ledger.entries()
@@ -431,12 +398,3 @@ def _answer(ending: Ending) -> WriteAnswer:
     if ending.outcome in KEPT or ending.outcome is WriteOutcome.QUOTA:
         return ending.answer or WriteAnswer(ending.outcome)
     raise ending.error or MemotelError(f"the write was not kept: {ending.outcome}")
-
-
-def _said(entry: Entry, cause: str) -> str:
-    """Say in a few words, none of them the user's, why a write was rejected."""
-    error = entry.error
-    if not isinstance(error, ServiceError):
-        return cause
-    parts = (f"status {error.status_code}", error.code, error.request_id, cause)
-    return ", ".join(part for part in parts if part and part != "answer")
