@@ -207,3 +207,13 @@ def test_same_words_of_another_user_are_another_write(memory_server: DevServer) 
             make.converse([FACT], ["Noted, thank you."])
             assert make.flush().pending == 0
     assert said(memory_server)[FACT] == 4
+
+
+@pytest.mark.parametrize(
+    "memory", [MemorySyncCapability, RekallCapability, MemorySyncMemory, RekallMemory]
+)
+def test_class_of_a_service_is_little_more_than_its_signature(memory: type) -> None:
+    """What it does stands once, in the framework's own half."""
+    methods = {name for name, value in vars(memory).items() if callable(value)}
+    methods -= {"component_config_schema"}
+    assert methods - {"_as_raised"} == {"__init__"}

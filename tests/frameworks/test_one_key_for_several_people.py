@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from ag2_chats import chat, person
 from ag2_model import assistant
+from ag2_v1_model import ScriptedConfig
+from agent_framework_model import ScriptedClient, agent_of
 from autogen_agentchat.agents import AssistantAgent
 from autogen_core import CancellationToken
 from autogen_core.memory import MemoryContent
@@ -20,9 +22,13 @@ from hypothesis import strategies as st
 from remembering import remember
 from scripted_model import ScriptedModel, text_seen
 
+from ag2 import Agent as AG2Agent
+from memotel import ag2_v1
 from memotel.ag2 import RekallCapability
+from memotel.agent_framework import MemoryContextProvider
 from memotel.autogen import RekallMemory, create_memory_tools
 from memotel.devserver import DevServer
+from memotel.memory.surface import MemorySurface
 from memotel.memory.tools import memory_tools
 
 QUESTION = "What do I drink every single morning?"
@@ -50,31 +56,55 @@ class Person:
         return (self.shown, self.found, self.found_by_tool)
 
 
-def in_ag2(url: str, key: str, user_id: str) -> Person:
-    memory = RekallCapability(user_id, api_url=url, api_key=key, **PATIENCE)
+def through(memory: MemorySurface, run: Callable[[str], str]) -> Person:
+    """A person whose memory is a `MemorySurface`; `run` says something to an agent and returns what its model saw."""
     tools = memory_tools(memory)
-
-    def say(text: str) -> None:
-        agent, _ = assistant("helper", "Noted.")
-        memory.add_to_agent(agent)
-        chat(person(), agent, text, max_turns=1)
-        assert memory.flush(20, agent).pending == 0
-
-    def shown() -> str:
-        agent, model = assistant("helper", "I see.")
-        memory.add_to_agent(agent)
-        chat(person(), agent, QUESTION, max_turns=1)
-        assert memory.flush(20, agent).pending == 0
-        return model.shown(0)
-
     return Person(
-        say,
+        say=run,
         save=memory.save,
         use_tool=tools.save_memory,
-        shown=shown,
+        shown=lambda: run(QUESTION),
         found=lambda: str(memory.search(QUESTION, limit=50)),
         found_by_tool=lambda: tools.search_memory(QUESTION, 50),
     )
+
+
+def in_ag2(url: str, key: str, user_id: str) -> Person:
+    memory = RekallCapability(user_id, api_url=url, api_key=key, **PATIENCE)
+
+    def run(text: str) -> str:
+        agent, model = assistant("helper", "Noted.")
+        memory.add_to_agent(agent)
+        chat(person(), agent, text, max_turns=1)
+        assert memory.flush(20, agent).pending == 0
+        return model.shown(0)
+
+    return through(memory, run)
+
+
+def in_ag2_v1(url: str, key: str, user_id: str) -> Person:
+    memory = ag2_v1.RekallMemory(user_id, api_url=url, api_key=key, **PATIENCE)
+
+    def run(text: str) -> str:
+        model = ScriptedConfig("Noted.")
+        agent = AG2Agent("helper", config=model, plugins=[memory.plugin()])
+        asyncio.run(agent.ask(text))
+        assert memory.flush(20).pending == 0
+        return model.seen[0].text
+
+    return through(memory, run)
+
+
+def in_agent_framework(url: str, key: str, user_id: str) -> Person:
+    memory = MemoryContextProvider("rekall", user_id, url=url, api_key=key, **PATIENCE)
+
+    def run(text: str) -> str:
+        client = ScriptedClient("Noted.")
+        asyncio.run(agent_of(client, memory).run(text))
+        assert memory.flush(20).pending == 0
+        return client.seen[0]
+
+    return through(memory, run)
 
 
 def in_autogen(url: str, key: str, user_id: str) -> Person:
@@ -102,7 +132,7 @@ def in_autogen(url: str, key: str, user_id: str) -> Person:
     )
 
 
-MAKERS = [in_ag2, in_autogen]
+MAKERS = [in_ag2, in_ag2_v1, in_autogen, in_agent_framework]
 Maker = Callable[[str, str, str], Person]
 USER_IDS = st.lists(
     st.text(st.characters(codec="utf-8"), min_size=1, max_size=8),

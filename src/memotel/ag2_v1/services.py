@@ -76,7 +76,8 @@ class RekallMemory(AgentMemory):
     """Rekall as the long-term memory of AG2 agents; see `Options` for the settings without a line of their own here.
 
     Args:
-        user_id: whose memory it is; may stay empty, as Rekall knows the user from the credential.
+        user_id: whose memory. Rekall itself knows a user by the key alone; where one key serves several people, what was
+            written under another user_id is neither shown nor found. Without one, it is all that the key sees.
         session_id: the session that turns are filed under; a new one where none is given.
         api_url: where the service is; else REKALL_API_URL or the public service.
         api_key: the key (`rk_...`), or a callable that returns it; else REKALL_API_KEY.
