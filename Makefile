@@ -20,7 +20,7 @@ BUILD_WHEEL = rm -rf $(WHEEL_DIR) && \
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-oldest-ag2 check bench dashboards telemetry-reference
 .PHONY: check-format check-lint check-types check-imports check-dependencies check-docstrings
-.PHONY: check-prometheus check-dashboards check-rules check-deploy
+.PHONY: previews check-operator check-prometheus check-dashboards check-rules check-deploy
 
 help:
 	@echo "make setup        make .venv: the wheel, every extra, the test and check tools"
@@ -84,13 +84,24 @@ check-rules: $(VENV)/.wheel
 
 check-deploy: $(TOOLS)/.wheel
 	@echo "Deploy files:" && $(TOOLS)/bin/check-jsonschema --builtin-schema vendor.compose-spec deploy/compose.yaml
+	@$(TOOLS)/bin/kubernetes-validate --strict deploy/kubernetes/deployment.yaml deploy/kubernetes/dashboards/*.yaml
 
 bench: $(VENV)/.wheel
 	@set -e; for script in $(or $(ARGS),$(sort $(wildcard benchmarks/*.py))); do $(BIN)/python $$script; done
 
 dashboards: $(TOOLS)/.wheel
-	@$(TOOLS)/bin/python -m dashboards.generator
 	@$(TOOLS)/bin/python -m dashboards.alerting
+	@$(TOOLS)/bin/python -m dashboards.generator
+
+# Pictures for docs/dashboards: needs prometheus, chromium and node. Not part of the tests; about six minutes.
+previews: $(VENV)/.wheel
+	@cd tools/dashboard-preview && npm ci
+	@PYTHONPATH=tests/support $(BIN)/python tools/previews.py $(ARGS)
+
+# The Prometheus operator's objects against its own schemas: needs node.
+check-operator:
+	@cd tools/kubernetes-check && npm ci
+	@cd tools/kubernetes-check && node check.mjs ../../deploy/kubernetes/podmonitor.yaml ../../deploy/kubernetes/prometheusrule.yaml
 
 telemetry-reference: $(VENV)/.wheel
 	@$(BIN)/python tools/telemetry_reference.py

@@ -27,7 +27,9 @@ def service(name: str) -> dict[str, object]:
     return found
 
 
-SERVICES = ("demo", "prometheus", "grafana")
+SERVICES = ("demo", "prometheus", "alertmanager", "collector", "tempo", "grafana")
+# Their images hold one program and nothing that could ask it for its health.
+WITHOUT_HEALTHCHECK = ("collector", "tempo")
 
 
 def mounts(name: str) -> list[tuple[str, str]]:
@@ -48,10 +50,18 @@ def test_service_publishes_on_loopback_only_and_says_when_it_is_well(name: str) 
     ports = service(name)["ports"]
     assert isinstance(ports, list)
     assert all(re.fullmatch(r"127\.0\.0\.1:\d+:\d+", port) for port in ports)
-    assert object_at(service(name), "healthcheck", "test")
+    health = service(name)["healthcheck"]
+    assert isinstance(health, dict)
+    assert health.get("disable", False) is (name in WITHOUT_HEALTHCHECK)
+    assert ("test" in health) is (name not in WITHOUT_HEALTHCHECK)
 
 
-@pytest.mark.parametrize("name", ["prometheus", "grafana"])
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_service_runs_its_program_as_process_one(name: str) -> None:
+    assert service(name)["init"] is True
+
+
+@pytest.mark.parametrize("name", [name for name in SERVICES if name != "demo"])
 def test_images_have_exact_versions(name: str) -> None:
     assert re.fullmatch(r"[\w./-]+:v?\d+\.\d+\.\d+", str(service(name)["image"]))
 
@@ -88,7 +98,7 @@ def test_prometheus_scrapes_the_demo_at_its_port() -> None:
     targets = {
         str(job["job_name"]): [
             target
-            for group in objects(job["static_configs"])
+            for group in objects(job.get("static_configs", []))
             for target in object_at(group, "targets")  # type: ignore[attr-defined] # a list of strings
         ]
         for job in objects(config["scrape_configs"])
@@ -96,6 +106,30 @@ def test_prometheus_scrapes_the_demo_at_its_port() -> None:
     assert targets["memotel"] == [f"demo:{METRICS_PORT}"]
     assert service("demo")["ports"] == [f"127.0.0.1:{METRICS_PORT}:{METRICS_PORT}"]
     assert object_at(service("demo"), "environment", "OTEL_EXPORTER_PROMETHEUS_HOST") == "0.0.0.0"
+
+
+def test_prometheus_reads_the_committed_rules_and_the_targets_folder() -> None:
+    mounted = dict(mounts("prometheus"))
+    rules = mounted["../dashboards/rules/memotel.rules.yml"]
+    config = read("prometheus/prometheus.yml")
+    assert config["rule_files"] == [f"{Path(rules).parent}/*.yml"]
+    workers = next(job for job in objects(config["scrape_configs"]) if "file_sd_configs" in job)
+    files = objects(workers["file_sd_configs"])[0]["files"]
+    assert files == [f"{mounted['./prometheus/targets']}/*.json"]
+
+
+def test_example_of_a_targets_file_is_one() -> None:
+    entries = json.loads((DEPLOY / "prometheus" / "targets" / "example.json.sample").read_text())
+    for entry in objects(entries):
+        assert set(entry) == {"targets", "labels"}
+        assert all(re.fullmatch(r"[\w.]+:\d+", str(target)) for target in entry["targets"])  # type: ignore[attr-defined] # a list of strings
+
+
+def test_prometheus_tells_alertmanager() -> None:
+    managers = objects(object_at(read("prometheus/prometheus.yml"), "alerting", "alertmanagers"))
+    assert objects(managers[0]["static_configs"])[0]["targets"] == ["alertmanager:9093"]
+    mounted = dict(mounts("alertmanager"))["./alertmanager/alertmanager.yml"]
+    assert f"--config.file={mounted}" in str(service("alertmanager")["command"])
 
 
 def test_prometheus_configuration_is_valid() -> None:
@@ -134,12 +168,16 @@ def test_every_board_is_mounted() -> None:
         assert f"../dashboards/{board.name}" in sources
 
 
-def test_grafanas_data_source_is_compose_s_prometheus_with_its_interval() -> None:
-    source = objects(read("grafana/provisioning/datasources/prometheus.yaml")["datasources"])[0]
-    assert (source["type"], source["url"]) == ("prometheus", "http://prometheus:9090")
+def test_grafanas_data_sources_are_compose_s_services() -> None:
+    found = objects(read("grafana/provisioning/datasources/prometheus.yaml")["datasources"])
+    metrics, traces = found
+    assert (metrics["type"], metrics["url"]) == ("prometheus", "http://prometheus:9090")
     interval = object_at(read("prometheus/prometheus.yml"), "global", "scrape_interval")
-    assert object_at(source, "jsonData", "timeInterval") == interval
-    assert source["isDefault"] is True
+    assert object_at(metrics, "jsonData", "timeInterval") == interval
+    assert metrics["isDefault"] is True
+    assert (traces["type"], traces["url"]) == ("tempo", "http://tempo:3200")
+    links = object_at(metrics, "jsonData", "exemplarTraceIdDestinations")
+    assert links == [{"name": "trace_id", "datasourceUid": traces["uid"]}]
 
 
 @pytest.mark.parametrize("name", ["datasources/prometheus.yaml", "dashboards/memotel.yaml"])
