@@ -294,3 +294,33 @@ def test_client_marks_what_it_cut_on_the_span(make_client: MakeClient) -> None:
     [span] = [s for s in exporter.get_finished_spans() if s.name == "search_memory"]
     assert span.attributes is not None
     assert span.attributes["memotel.truncated"] == ("prompt", "context")
+
+
+def test_clients_of_one_account_each_keep_their_own_recall_policy(make_client: MakeClient) -> None:
+    wide, narrow = make_client(), make_client(max_context_chars=40)
+    assert wide.account == narrow.account
+    for number in range(5):
+        wide.write(told(f"My favourite tea number {number} is Assam from the far hills."))
+    wide.flush(10)
+
+    shown = [len(each.recall(ADA, "Which tea is my favourite?").context) for each in (wide, narrow)]
+
+    assert shown[0] > 40 >= shown[1]
+
+
+def test_clients_of_one_account_each_redact_as_they_were_told(
+    make_client: MakeClient, server: DevServer
+) -> None:
+    plain, careful = (
+        make_client(),
+        make_client(redact=lambda text: text.replace("secret", "[redacted]")),
+    )
+    assert plain.account == careful.account
+
+    plain.write(told("My favourite tea is Assam, without sugar."))
+    careful.write(told("My favourite secret tea is Assam."))
+    plain.flush(10)
+
+    bodies = [str(request.body) for route in Route for request in server.requests(route)]
+    assert any("[redacted]" in body for body in bodies)
+    assert not any("secret" in body for body in bodies)

@@ -163,6 +163,13 @@ class Account:
             )
         elif state is CircuitState.CLOSED:
             self.notices.enter(Event.CIRCUIT_CLOSED, "the service answers again")
+            if self.writes is not None:
+                self.writes.wake()
+
+    def credentials_accepted(self) -> None:
+        """Send what waited for the credential: a recall has just been let in with it."""
+        if self.writes is not None:
+            self.writes.credentials_accepted()
 
     def _quota_changed(self, _: QuotaState, after: QuotaState) -> None:
         is_back = after is QuotaState.OK

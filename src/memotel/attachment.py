@@ -14,6 +14,7 @@ from memotel.telemetry.instruments import declare_client
 from memotel.writes.drain import Gates
 from memotel.writes.drain import Send as DeliverySend
 from memotel.writes.path import WritePath
+from memotel.writes.redaction import Redaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class Attachment:
     account: Account
     writes: WritePath
     handler: Handler
+    redaction: Redaction
 
     def release(self, client: object) -> bool:
         """Let the account go where `client` was the last to use it; return whether it was."""
@@ -52,7 +54,11 @@ def attach(client: object, settings: ClientSettings) -> Attachment:
         account.clients.add(client)
     declare_client(now.counts, settings.provider, settings.adapter)
     return Attachment(
-        now, account, account.writes, recall_stack(account, identity, settings.recall)
+        now,
+        account,
+        account.writes,
+        recall_stack(account, identity, settings.recall),
+        account.writes.redaction(settings.redact),
     )
 
 
@@ -70,7 +76,6 @@ def _write_path(account: Account, identity: Identity) -> WritePath:
             recalls_in_flight=lambda: now.recalls_in_flight.count,
             may_send=account.write_wait_s,
         ),
-        redact=settings.redact,
         trace=current_traceparent,
         on_unsent_end=partial(record_unsent_end, account.provider),
     )

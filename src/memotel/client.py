@@ -37,7 +37,7 @@ from memotel.values import (
     Turn,
     WriteAnswer,
 )
-from memotel.writes.path import WriteStats
+from memotel.writes.stats import WriteStats
 
 _is_paused: ContextVar[bool] = ContextVar("memotel_paused", default=False)
 
@@ -144,7 +144,8 @@ class MemoryClient:
         """
         if self._are_writes_off():
             return Receipt(ReceiptStatus.REFUSED)
-        return self._attach().writes.accept(turn, self.adapter, history, at=at)
+        hold = self._attach()
+        return hold.writes.accept(turn, self.adapter, history, at=at, redaction=hold.redaction)
 
     async def adeliver(self, turn: Turn, timeout_s: float = 5.0) -> WriteAnswer | None:
         """Hand over a turn and wait at most `timeout_s` for its end.
@@ -153,7 +154,8 @@ class MemoryClient:
         """
         if self._are_writes_off():
             return WriteAnswer(WriteOutcome.DROPPED)
-        return await self._attach().writes.deliver(turn, self.adapter, timeout_s)
+        hold = self._attach()
+        return await hold.writes.deliver(turn, self.adapter, timeout_s, redaction=hold.redaction)
 
     def flush(self, timeout: float = 10.0) -> FlushReport:
         """Wait at most `timeout` seconds for this account's writes; report what is left."""

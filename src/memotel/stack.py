@@ -55,7 +55,13 @@ def recall_stack(account: Account, identity: Identity, shown: RecallPolicy) -> H
         handle, account.permits, settings.permits.wait_share, account.runtime.recalls_in_flight
     )
     handle = breaker(handle, account.circuit, loop)
-    handle = pause(handle, account.latch, account.recall_rate, account.notices)
+    handle = pause(
+        handle,
+        account.latch,
+        account.recall_rate,
+        notices=account.notices,
+        on_accepted=account.credentials_accepted,
+    )
     handle = quota(handle, account.quota, counts)
     handle = context(handle, shown, counts)
     handle = bridge(handle, loop)

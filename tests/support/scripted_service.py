@@ -14,9 +14,10 @@ from memotel.counts import Counts
 from memotel.errors import ServiceUnavailableError
 from memotel.outcomes import Adapter, Provider, QuotaEvidence, Speaker, WriteOutcome
 from memotel.values import Scope, Turn, Write, WriteAnswer
+from memotel.writes.clocks import Clocks
 from memotel.writes.drain import Gates
 from memotel.writes.history import History
-from memotel.writes.path import Clocks, WritePath
+from memotel.writes.path import WritePath
 
 Reply = WriteAnswer | Exception
 Script = Callable[[Write, int], Reply]

@@ -9,7 +9,7 @@ from memotel.client import MemoryClient
 from memotel.errors import MemotelError
 from memotel.memory.scopes import Scopes, checked_id
 from memotel.values import FlushReport, Json, Memories, Scope, WriteAnswer
-from memotel.writes.path import WriteStats
+from memotel.writes.stats import WriteStats
 
 
 class MemorySurface:

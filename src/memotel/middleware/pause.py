@@ -1,5 +1,7 @@
 """Calls that the service has asked not to make: with a key it rejected, or inside a rate limit's pause."""
 
+from collections.abc import Callable
+
 from memotel.calls import Answer, Call, Handler
 from memotel.config import KEY_SETTINGS
 from memotel.deadline import monotonic
@@ -12,11 +14,17 @@ _UNAUTHORIZED = 401
 
 
 def pause(
-    next_handler: Handler, latch: CredentialLatch, rate: RatePause, notices: Notices
+    next_handler: Handler,
+    latch: CredentialLatch,
+    rate: RatePause,
+    *,
+    notices: Notices,
+    on_accepted: Callable[[], None] = lambda: None,
 ) -> Handler:
     """Refuse at once what could not succeed; learn from each answer whether it can again.
 
-    A rejected key lets one call a minute through, as the check. A 429 holds recalls back for its Retry-After.
+    A rejected key lets one call a minute through, as the check; `on_accepted` is called when one is let in again. A 429
+    holds recalls back for its Retry-After.
     """
 
     async def handle(call: Call) -> Answer:
@@ -32,7 +40,8 @@ def pause(
         except RateLimitedError as error:
             rate.limit(monotonic(), error.retry_after_s)
             raise
-        latch.accept()
+        if latch.accept():
+            on_accepted()
         _say_accepted(notices)
         return answer
 

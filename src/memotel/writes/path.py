@@ -2,19 +2,18 @@
 
 import asyncio
 import random
-import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from memotel.config import OutboxPolicy, Redact, WritePolicy
 from memotel.counts import Counts, Gauge, Labels
-from memotel.deadline import monotonic
 from memotel.errors import MemotelError, OutboxFullError
 from memotel.notices import Notices
 from memotel.outcomes import Adapter, Provider, RefusalReason, WriteOutcome
 from memotel.values import FlushReport, Receipt, ReceiptStatus, Turn, Write, WriteAnswer
 from memotel.writes import exit as at_exit
+from memotel.writes.clocks import Clocks
 from memotel.writes.deadletters import DeadLetter, DeadLetters
 from memotel.writes.drain import Drain, Gates, Loop, Send
 from memotel.writes.endings import Endings
@@ -25,30 +24,11 @@ from memotel.writes.notices import WriteNotices
 from memotel.writes.outbox import Entry, MemoryOutbox, Outbox
 from memotel.writes.redaction import Handed, Redaction
 from memotel.writes.schedule import Schedule
+from memotel.writes.stats import WriteStats
 from memotel.writes.waiting import Deliveries, Ending, FlushWaiter
 
 GRACE_S = 0.25
 """How long beyond its timeout a flush waits for the background loop to say so, before it counts for itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class WriteStats:
-    """A write path at one instant: the books, and what the drain is doing."""
-
-    totals: Totals
-    in_flight: int
-    in_flight_limit: int
-    dead_letters: int
-    is_credentials_rejected: bool
-    is_closed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Clocks:
-    """The two clocks: monotonic seconds for waiting, wall-clock seconds for what is stored."""
-
-    monotonic: Callable[[], float] = monotonic
-    wall: Callable[[], float] = time.time
 
 
 class WritePath:
@@ -155,6 +135,10 @@ class WritePath:
         self._counts = counts
         counts.add_source(self._gauges)
 
+    def redaction(self, redact: Redact | None) -> Redaction:
+        """Return what one client redacts with."""
+        return Redaction(redact, self._notices)
+
     @property
     def exit_drain_s(self) -> float:
         """The most that a normal exit may be held up for these writes, in seconds."""
@@ -167,6 +151,7 @@ class WritePath:
         history: History | None = None,
         *,
         at: int | None = None,
+        redaction: Redaction | None = None,
     ) -> Receipt:
         """Take a turn in and return at once; it is delivered in the background.
 
@@ -176,14 +161,23 @@ class WritePath:
             history: the lines (speaker, text) that the hook can see; None where it sees none.
             at: which line of `history` the turn is, where `history` is all that was said by now, lines after the turn
                 included; None: the turn is the last, and more may have been said since.
+            redaction: the client's own, where several clients of the account redact differently.
 
         Raises:
             OutboxFullError: the outbox is full and `on_full` is "raise".
         """
-        return self._accept(Handed(turn, adapter, history, at))
+        return self._accept(
+            (redaction or self._redaction).clean(Handed(turn, adapter, history, at))
+        )
 
     async def deliver(
-        self, turn: Turn, adapter: Adapter, timeout: float, history: History | None = None
+        self,
+        turn: Turn,
+        adapter: Adapter,
+        timeout: float,
+        *,
+        history: History | None = None,
+        redaction: Redaction | None = None,
     ) -> WriteAnswer | None:
         """Take a turn in and wait at most `timeout` seconds for the service's answer; None = still in the outbox.
 
@@ -195,7 +189,8 @@ class WritePath:
             MemotelError: the write ended without being kept; the service's own error where there is one.
         """
         future: Future[Ending] = Future()
-        receipt = self._accept(Handed(turn, adapter, history), future)
+        clean = (redaction or self._redaction).clean(Handed(turn, adapter, history))
+        receipt = self._accept(clean, future)
         if receipt.status is not ReceiptStatus.ACCEPTED:
             was_seen = receipt.status is not ReceiptStatus.REFUSED
             return WriteAnswer(WriteOutcome.DUPLICATE if was_seen else WriteOutcome.DROPPED)
@@ -282,12 +277,11 @@ class WritePath:
         if self._ledger.last_seq:
             self._drain.look()
 
-    def _accept(self, handed: Handed, future: "Future[Ending] | None" = None) -> Receipt:
+    def _accept(self, clean: Handed | None, future: "Future[Ending] | None" = None) -> Receipt:
         if self._ledger.is_closed or not self._is_enabled:
             return self._refuse(
                 RefusalReason.CLOSED if self._ledger.is_closed else RefusalReason.DISABLED
             )
-        clean = self._redaction.clean(handed)
         if clean is None:
             return self._refuse(RefusalReason.REDACTED)
         turn = clean.turn
