@@ -168,9 +168,9 @@ class Worker:
         if self._process.is_alive():
             self._process.kill()
 
-    def round(self, count: int, timeout_s: float = 600.0) -> Any:
-        """Have the worker make one round; return what it measured."""
-        self._pipe.send(count)
+    def round(self, task: object, timeout_s: float = 600.0) -> Any:
+        """Have the worker make one round, mostly of so many calls; return what it measured."""
+        self._pipe.send(task)
         if not self._pipe.poll(timeout_s):
             raise TimeoutError("a benchmark's worker did not answer")
         found = self._pipe.recv()
