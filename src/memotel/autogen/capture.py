@@ -142,8 +142,12 @@ class Tee:
         try:
             self._writer.write(turn, history=tuple(self._history), at=at)
         except Exception as error:  # noqa: BLE001 # memory must not break the chat that it listens to
-            said = f"a message was not written to memory ({fault_of(error)})"
-            self._writer.notices.say(Event.HOOK_WRITE_FAILED, said)
+            self.failed(error)
+
+    def failed(self, error: Exception) -> None:
+        """Say that a message was not written to memory; never its words."""
+        said = f"a message was not written to memory ({fault_of(error)})"
+        self._writer.notices.say(Event.HOOK_WRITE_FAILED, said)
 
     def _learn_name(self, source: str) -> None:
         if self._is_reply_due and source not in self._own_names:

@@ -4,7 +4,6 @@ Nothing is stored in the context, so its saved state holds no block and a buffer
 context reads of itself (to save its state, to summarise) is shown without blocks too.
 """
 
-import logging
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,7 +14,6 @@ from memotel.autogen.messages import Block, laid_over
 from memotel.autogen.tokens import fitting, room_for
 
 VIEWED = ("get_messages", "add_message", "clear", "save_state", "load_state")
-_log = logging.getLogger("memotel.autogen")
 _is_bare: ContextVar[bool] = ContextVar("memotel_autogen_bare", default=False)
 
 
@@ -37,6 +35,10 @@ class Listener(Protocol):
 
     def replaced(self, messages: list[LLMMessage]) -> None:
         """Take note that the context holds exactly these messages now: it was cleared, or loaded."""
+        ...
+
+    def failed(self, error: Exception) -> None:
+        """Say that one of these two failed."""
         ...
 
 
@@ -118,7 +120,7 @@ class ContextView:
             try:
                 say(listener)
             except Exception as error:  # noqa: BLE001 # who listens must not break the chat
-                _log.warning("a message was not noted: %s", type(error).__name__)
+                listener.failed(error)
 
 
 @contextmanager
