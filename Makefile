@@ -30,6 +30,7 @@ help:
 	@echo "make check        format, lint, types, imports, dependencies, docstrings, dashboards, rules, deploy files"
 	@echo "make bench        run the benchmark scripts (ARGS=\"file.py\" picks one)"
 	@echo "make dashboards   write dashboards/*.json and the alert rules again from their Python"
+	@echo "make previews     draw the dashboards from a run of the demo into docs/dashboards (chromium, node)"
 	@echo "make telemetry-reference   write docs/telemetry.md again"
 
 setup: $(VENV)/.wheel
