@@ -62,6 +62,20 @@ def test_background_loop_is_uvloops_where_it_is_installed(monkeypatch: pytest.Mo
         assert isinstance(loop, uvloop.Loop)
 
 
+def test_uvloop_reports_errors_but_for_a_closed_connections_last_words(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    pytest.importorskip("uvloop")
+    closed = RuntimeError("unable to perform operation on <TCPTransport>; the handler is closed")
+
+    with contextlib.closing(new_event_loop()) as loop:
+        loop.call_exception_handler({"message": "Fatal error on SSL protocol", "exception": closed})
+        assert not caplog.records
+        loop.call_exception_handler({"message": "It broke", "exception": RuntimeError("so")})
+
+    assert [record.message.splitlines()[0] for record in caplog.records] == ["It broke"]
+
+
 def test_background_loop_is_asyncios_where_it_was_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
