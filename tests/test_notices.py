@@ -6,7 +6,13 @@ from collections.abc import Callable
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
-from memotel.notices import Event, Notices, fault_of
+from memotel import runtime
+from memotel.client import MemoryClient
+from memotel.devserver import DevServer, Fault
+from memotel.notices import MOST, Event, Notices, fault_of, notices_of
+from memotel.outcomes import Adapter, Provider
+from memotel.settings import resolve
+from memotel.values import Scope
 
 
 class Clock:
@@ -170,3 +176,25 @@ def test_fault_is_named_by_type_and_place_without_its_words() -> None:
     assert where.startswith("ValueError in test_notices.py:")
     assert "cat" not in where
     assert fault_of(ValueError("the cat")) == "ValueError"
+
+
+def test_client_of_each_turn_is_no_line_for_each_turn(
+    memory_server: DevServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    memory_server.faults.add(Fault("status", status=401))
+    for _ in range(3):
+        settings = resolve(
+            Provider.REKALL, Adapter.DIRECT, url=memory_server.url, api_key="rk_notices"
+        )
+        with MemoryClient(settings) as client:
+            client.recall(Scope("ada"), "which tea do I like best?")
+    assert said(caplog) == ["credentials.rejected"]
+
+
+def test_one_speaks_for_an_account_and_not_for_ever() -> None:
+    first = notices_of("rekall", "account-of-the-test")
+    assert notices_of("rekall", "account-of-the-test") is first
+    for number in range(MOST):
+        notices_of("rekall", f"account-{number}")
+    assert notices_of("rekall", "account-of-the-test") is not first
+    assert len(runtime.current().notices) <= MOST

@@ -1,15 +1,14 @@
 """An account: one credential at one service, and everything that is shared by all who use it."""
 
-import asyncio
 import random
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from weakref import WeakSet
 
 from memotel.backends import codec_for
 from memotel.backends.pace import read_pace
-from memotel.calls import Call, Send
+from memotel.calls import Call, Handler, Identity, Send
 from memotel.config import ClientSettings
 from memotel.counts import Count, Gauge, Labels
 from memotel.deadline import monotonic
@@ -20,7 +19,7 @@ from memotel.http.renewable import RenewableClient
 from memotel.middleware.credentials import Credentials
 from memotel.middleware.permits import Permits
 from memotel.middleware.tenant import Tenant
-from memotel.notices import Event, Notices
+from memotel.notices import Event, notices_of
 from memotel.outcomes import CircuitState, Operation, QuotaState
 from memotel.policy.allowance import Allowance
 from memotel.policy.breaker import CircuitBreaker
@@ -49,7 +48,7 @@ class Account:
         self.provider = settings.provider
         self.settings = settings
         self.runtime = runtime
-        self.notices = Notices(self.provider, self.key, later=self._later)
+        self.notices = notices_of(self.provider, self.key)
         self.codec = codec_for(settings.provider, settings.project_id)
         self.recall_http = self._http(settings.permits.recalls)
         self.write_http = self._http(settings.writes.max_in_flight)
@@ -65,6 +64,7 @@ class Account:
         self.allowance = Allowance()
         self.writes: WritePath | None = None
         self.clients: WeakSet[object] = WeakSet()
+        self.handlers: dict[Identity, Handler] = {}
         self._declare()
 
     def _http(self, pool_size: int) -> RenewableClient:
@@ -81,10 +81,6 @@ class Account:
             Event.HTTP_CLIENT_RENEWED,
             "requests outlived their deadlines; new ones go to a fresh HTTP client",
         )
-
-    def _later(self, wait_s: float, function: Callable[[], None]) -> None:
-        """Run `function` on the background loop after so many seconds."""
-        self.runtime.loop.call_soon(lambda: asyncio.get_running_loop().call_later(wait_s, function))
 
     def write_wait_s(self) -> float:
         """Return the seconds for which writes hold back: for an open circuit, or for the recalls' half of the rate limit."""

@@ -19,7 +19,7 @@ from memotel.config import ClientSettings
 from memotel.counts import Count, Counts
 from memotel.errors import InvalidRequestError
 from memotel.middleware.bridge import drive
-from memotel.notices import Event, Notices, fault_of
+from memotel.notices import Event, Notices, fault_of, notices_of
 from memotel.outcomes import Operation, Outcome, Part, RefusalReason, Speaker, WriteOutcome
 from memotel.policy.hygiene import Cut, clean, cut_prompt, redacted
 from memotel.telemetry.instruments import declare_client, install
@@ -54,7 +54,6 @@ class MemoryClient:
         self.adapter = settings.adapter
         self._attachment: Attachment | None = None
         self._is_closed = False
-        self._own_notices = Notices(self.provider, settings.account)
         install()
         declare_client(self.counts, self.provider, self.adapter)
 
@@ -78,9 +77,8 @@ class MemoryClient:
 
     @property
     def notices(self) -> Notices:
-        """What says state changes and faults in the log: the account's, once there is one."""
-        attachment = self._attachment
-        return self._own_notices if attachment is None else attachment.account.notices
+        """What says changes of state and faults in the log, for all clients of the account."""
+        return notices_of(self.provider, self.account)
 
     def recall(self, scope: Scope, prompt: str, *, agent: str | None = None) -> RecallResult:
         """Ask memory about `prompt`, blocking at most the recall budget. Raises nothing of memotel's.

@@ -6,6 +6,7 @@ the minute is over, if it still stands; so the last line about a state is true. 
 and `span_id`. No line holds words, keys, users or sessions.
 """
 
+import asyncio
 import logging
 import threading
 from collections.abc import Callable
@@ -13,10 +14,12 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from memotel import runtime
 from memotel.deadline import monotonic
 from memotel.telemetry.tracing import current_ids
 
 INTERVAL_S = 60.0
+MOST = 1_024
 
 
 class Event(StrEnum):
@@ -174,3 +177,25 @@ class Notices:
         logging.getLogger(f"memotel.{event.topic}").log(
             level, "%s: %s: %s%s", event, self._provider, line.text, more, extra=extra
         )
+
+
+def notices_of(provider: str, account: str) -> Notices:
+    """Return what speaks for an account in this process, the same for all who ask.
+
+    It outlives the account's clients, so that one client for each turn is no line for each turn; the newest `MOST` stay.
+    """
+    now = runtime.current()
+    with now.lock:
+        if account not in now.notices:
+            if len(now.notices) >= MOST:
+                del now.notices[next(iter(now.notices))]
+            now.notices[account] = Notices(provider, account, later=_on_loop(now.loop))
+        found: Notices = now.notices[account]
+        return found
+
+
+def _on_loop(loop: runtime.BackgroundLoop) -> Later:
+    def later(wait_s: float, function: Callable[[], None]) -> None:
+        loop.call_soon(lambda: asyncio.get_running_loop().call_later(wait_s, function))
+
+    return later

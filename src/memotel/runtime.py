@@ -140,6 +140,7 @@ class Runtime:
         self.counts = Counts()
         self.recalls_in_flight = InFlight()
         self.accounts: dict[str, Any] = {}
+        self.notices: dict[str, Any] = {}
         self.lock = threading.RLock()
         self.pid = os.getpid()
 
