@@ -52,14 +52,14 @@ def says_yes(*_: object, **__: object) -> tuple[bool, str]:
     return True, "Yes, I think so."
 
 
-def recall_hook(agent: ConversableAgent) -> Callable[[], str]:
+def recall_hook(agent: ConversableAgent, ada: ConversableAgent | None = None) -> Callable[[], str]:
     """Return what makes AG2's call of the reply function that memory placed; it returns what the model would see."""
     function = next(_recalls(agent))
-    ada = agent_named("ada")
+    sender = ada or agent_named("ada")
 
     def recall() -> str:
         messages: list[dict[str, Any]] = [{"role": "user", "content": QUESTION}]
-        function(agent, messages=messages, sender=ada, config=None)
+        function(agent, messages=messages, sender=sender, config=None)
         return str(messages[0]["content"])
 
     return recall

@@ -41,7 +41,8 @@ def weighing(url: str) -> Round:
         agents = [chats.agent_named(f"a{n}", chats.says_yes) for n in range(count)]
         first = chats.memory_at(url)
         first.add_to_agent(agents[0])
-        chats.recall_hook(agents[0])()
+        ada = chats.agent_named("ada")
+        chats.recall_hook(agents[0], ada)()
         gc.collect()
         tracemalloc.start()
         before, _ = tracemalloc.get_traced_memory()
@@ -51,7 +52,7 @@ def weighing(url: str) -> Round:
         gc.collect()
         attached, _ = tracemalloc.get_traced_memory()
         for agent in agents:
-            chats.recall_hook(agent)()
+            chats.recall_hook(agent, ada)()
         gc.collect()
         used, _ = tracemalloc.get_traced_memory()
         tracemalloc.stop()
@@ -64,13 +65,14 @@ def recalling(url: str, count: int) -> Round:
     """Rounds of recalls that go through so many capabilities in turn."""
     from benchmarks import chats  # as above
 
+    ada = chats.agent_named("ada")
     hooks: list[Callable[[], str]] = []
     kept = []
     for number in range(count):
         agent = chats.agent_named(f"a{number}", chats.says_yes)
         kept.append(chats.memory_at(url, session_id=f"s{number}"))
         kept[-1].add_to_agent(agent)
-        hooks.append(chats.recall_hook(agent))
+        hooks.append(chats.recall_hook(agent, ada))
         hooks[-1]()
     turns = itertools.cycle(hooks)
 

@@ -9,7 +9,7 @@ from weakref import WeakSet
 from memotel.backends import codec_for
 from memotel.backends.pace import read_pace
 from memotel.calls import Call, Handler, Identity, Send
-from memotel.config import ClientSettings
+from memotel.config import ClientSettings, RecallPolicy
 from memotel.counts import Count, Gauge, Labels
 from memotel.deadline import monotonic
 from memotel.errors import MemotelError
@@ -64,7 +64,7 @@ class Account:
         self.allowance = Allowance()
         self.writes: WritePath | None = None
         self.clients: WeakSet[object] = WeakSet()
-        self.handlers: dict[Identity, Handler] = {}
+        self.handlers: dict[tuple[Identity, RecallPolicy], Handler] = {}
         self._declare()
 
     def _http(self, pool_size: int) -> RenewableClient:

@@ -52,12 +52,16 @@ def attach(client: object, settings: ClientSettings) -> Attachment:
         if account.writes is None:
             account.writes = _write_path(account, identity)
         account.clients.add(client)
+        kind = (identity, settings.recall)
+        handler = account.handlers.get(kind)
+        if handler is None:
+            handler = account.handlers[kind] = recall_stack(account, identity, settings.recall)
     declare_client(now.counts, settings.provider, settings.adapter)
     return Attachment(
         now,
         account,
         account.writes,
-        recall_stack(account, identity, settings.recall),
+        handler,
         account.writes.redaction(settings.redact),
     )
 

@@ -74,6 +74,14 @@ class Counts:
         self._lock = threading.Lock()
         self._values: dict[tuple[Count | Gauge, Labels], float] = {}
         self._sources: list[GaugeSource] = []
+        self._known: set[Labels] = set()
+
+    def is_first(self, *labels: str) -> bool:
+        """Whether these counters are asked this for the first time; the next time they are not."""
+        with self._lock:
+            is_new = labels not in self._known
+            self._known.add(labels)
+            return is_new
 
     def declare(self, name: Count | Gauge, *labels: str) -> None:
         """Make the series exist at zero, so that its first event is visible to a rate."""

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
 
 from memotel.config import (
@@ -76,6 +77,10 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("project_id", ClientSettings, "project_id", str),
     Setting("account", ClientSettings, "account_label", str),
 )
+_SETTINGS_OF = {
+    policy: tuple(setting for setting in SETTINGS if setting.policy is policy)
+    for policy in {setting.policy for setting in SETTINGS}
+}
 _POLICY_FIELDS: dict[str, type] = {
     "recall": RecallPolicy,
     "breaker": BreakerPolicy,
@@ -193,9 +198,7 @@ def _chosen(
     policy: type, values: Mapping[str, object], env: Mapping[str, str]
 ) -> dict[str, object]:
     found: dict[str, object] = {}
-    for setting in SETTINGS:
-        if setting.policy is not policy:
-            continue
+    for setting in _SETTINGS_OF.get(policy, ()):
         value = values.get(setting.name)
         value = _read_variable(setting, env) if value is None else value
         if value is not None:
@@ -213,8 +216,14 @@ def _policies(values: Mapping[str, object], env: Mapping[str, str]) -> dict[str,
         chosen = _chosen(policy, values, env)
         if policy is NetworkPolicy:
             chosen |= {key: values[key] for key in _DIRECT if key in values}
-        result[name] = policy(**chosen)
+        result[name] = policy(**chosen) if chosen else _default(policy)
     return result
+
+
+@cache
+def _default(policy: type) -> object:
+    """Return the policy as it is where nothing is set: one object for all clients, since none changes it."""
+    return policy()
 
 
 def _top_level(values: Mapping[str, object], env: Mapping[str, str]) -> dict[str, object]:

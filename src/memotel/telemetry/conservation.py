@@ -27,7 +27,9 @@ def unaccounted(snapshot: Mapping[Count | Gauge, Series]) -> dict[Labels, float]
 
 
 def declare_client(counts: Counts, provider: Provider, adapter: Adapter) -> None:
-    """Make every series of a built client exist at zero."""
+    """Make every series of a built client exist at zero; a second client of its kind finds them there."""
+    if not counts.is_first(provider, adapter):
+        return
     for count, counter in names.COUNTERS.items():
         for labels in _label_sets(counter, provider, adapter):
             counts.declare(count, *labels)
