@@ -5,7 +5,7 @@ import asyncio
 import logging
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from autogen.io import IOStream
@@ -157,21 +157,29 @@ def _show(console: Console, who: tuple[str, str], question: str, answer: str) ->
 
 
 def _perform(console: Console, server: DevServer, meter: Meter, length_s: float) -> None:
-    counts = runtime.current().counts
-    started_at = time.monotonic()
-    with Live(console=console, auto_refresh=False, transient=True) as screen:
-        until = started_at
-        for phase in PROGRAMME:
-            phase.prepare(server)
-            if not console.is_terminal:
-                console.print(f"{phase.name}: {phase.watch}")
-            until += phase.share * length_s
-            while time.monotonic() < until:
-                share = (time.monotonic() - started_at) / length_s
+    """Run the programme once: live in a terminal, a line for each phase elsewhere."""
+    if console.is_terminal:
+        with Live(console=console, auto_refresh=False, transient=True) as screen:
+            for phase, share in _phases(server, length_s):
                 screen.update(_screen(phase, share, meter), refresh=True)
-                time.sleep(REFRESH_S)
-    if not console.is_terminal:
-        console.print(services(counts.snapshot()))
+        return
+    last = None
+    for phase, _ in _phases(server, length_s):
+        if phase is not last:
+            console.print(f"{phase.name}: {phase.watch}")
+            last = phase
+    console.print(services(runtime.current().counts.snapshot()))
+
+
+def _phases(server: DevServer, length_s: float) -> Iterator[tuple[Phase, float]]:
+    """Take the server through the programme; yields the phase and the share of time gone, several times a second."""
+    started_at = until = time.monotonic()
+    for phase in PROGRAMME:
+        phase.prepare(server)
+        until += phase.share * length_s
+        while (now := time.monotonic()) < until:
+            yield phase, (now - started_at) / length_s
+            time.sleep(REFRESH_S)
 
 
 def _screen(phase: Phase, share: float, meter: Meter) -> RenderableType:
