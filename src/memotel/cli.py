@@ -1,4 +1,4 @@
-"""The `memotel` command: the demo and the development server."""
+"""The `memotel` command: the demo, the development server and the doctor."""
 
 import argparse
 import importlib
@@ -13,6 +13,7 @@ COMMANDS = {
         "memotel.devserver.__main__",
         "both memory services on this machine, for development",
     ),
+    "doctor": ("memotel.doctor", "is memory set up, does it work, and what is to be done"),
 }
 
 
