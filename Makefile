@@ -12,6 +12,8 @@ export PIP_REQUIRE_VIRTUALENV = 1
 
 # Folders are listed too: a removed file changes its folder's time, and the wheel is built again.
 SOURCES := $(shell find src -name '.*' -prune -o -name __pycache__ -prune -o -print) README.md LICENSE
+# Every script that prints figures; the other modules there are what they share.
+BENCHMARKS := $(filter-out __init__ harness raw_backend chats,$(patsubst benchmarks/%.py,%,$(sort $(wildcard benchmarks/*.py))))
 GENERATOR := $(shell find dashboards -name '*.py')
 WHEEL_DIR := build/wheel
 BUILD_WHEEL = rm -rf $(WHEEL_DIR) && \
@@ -28,7 +30,7 @@ help:
 	@echo "make test         build the wheel, install it, test it (ARGS=\"-k name\" picks tests)"
 	@echo "make test-oldest-ag2   the AG2 adapter on the oldest AG2 that it supports (ARGS=RELEASE tries another)"
 	@echo "make check        format, lint, types, imports, dependencies, docstrings, dashboards, rules, deploy files"
-	@echo "make bench        run the benchmark scripts (ARGS=\"file.py\" picks one)"
+	@echo "make bench        run the benchmarks (ARGS=\"recall_cost\" picks one)"
 	@echo "make dashboards   write dashboards/*.json and the alert rules again from their Python"
 	@echo "make previews     draw the dashboards from a run of the demo into docs/dashboards (chromium, node)"
 	@echo "make telemetry-reference   write docs/telemetry.md again"
@@ -88,7 +90,7 @@ check-deploy: $(TOOLS)/.wheel
 	@$(TOOLS)/bin/kubernetes-validate --strict deploy/kubernetes/deployment.yaml deploy/kubernetes/dashboards/*.yaml
 
 bench: $(VENV)/.wheel
-	@set -e; for script in $(or $(ARGS),$(sort $(wildcard benchmarks/*.py))); do $(BIN)/python $$script; done
+	@set -e; for name in $(or $(ARGS),$(BENCHMARKS)); do echo "$$name:"; $(BIN)/python -m benchmarks.$$name; done
 
 dashboards: $(TOOLS)/.wheel
 	@$(TOOLS)/bin/python -m dashboards.alerting
