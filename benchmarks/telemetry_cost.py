@@ -40,8 +40,8 @@ from memotel.telemetry.exposition import PrometheusReader
 from memotel.telemetry.instruments import Instruments, declare_client
 from memotel.values import Memories, Memory, Recall, Scope
 
-ROUNDS, QUICK_ROUNDS = 41, 7
-CALLS, QUICK_CALLS = 300, 100
+ROUNDS, QUICK_ROUNDS = 21, 7
+CALLS, QUICK_CALLS = 200, 100
 SCRAPES, QUICK_SCRAPES = 25, 5
 LIMITS_US = {"no SDK": 25.0, "sampled out": 100.0, "sampled, exported": 150.0}
 SCRAPE_LIMIT_MS = 50.0
