@@ -4,8 +4,10 @@ Nobody may wait for anybody, and the loop must stay free. Run: python -m benchma
 """
 
 import asyncio
+import io
 import statistics
 import time
+from contextlib import redirect_stdout
 from typing import Any
 
 from ag2_memorysync import MemorySyncCapability
@@ -115,7 +117,8 @@ def _gap_ms(found: list[tuple[float, float]]) -> float:
 def main() -> None:
     """Measure and print."""
     asked = options(__doc__)
-    with raw_backend() as backend:
+    # AG2 prints a line at the end of each chat, silent or not.
+    with raw_backend() as backend, redirect_stdout(io.StringIO()):
         figures = measure(backend, asked.of(15, 3))
     report(f"{CHATS} chats at once, recall {DELAY_S} s + model {DELAY_S} s", figures, asked)
 
