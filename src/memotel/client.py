@@ -18,6 +18,7 @@ from memotel.calls import Call
 from memotel.config import ClientSettings
 from memotel.counts import Count, Counts
 from memotel.errors import InvalidRequestError
+from memotel.facades import warn_once
 from memotel.middleware.bridge import drive
 from memotel.notices import Event, Notices, fault_of, notices_of
 from memotel.outcomes import Operation, Outcome, Part, RefusalReason, Speaker, WriteOutcome
@@ -55,6 +56,7 @@ class MemoryClient:
         self._attachment: Attachment | None = None
         self._is_closed = False
         install()
+        warn_once()
         declare_client(self.counts, self.provider, self.adapter)
 
     def __repr__(self) -> str:

@@ -6,6 +6,7 @@ and its removal leaves an empty folder behind.
 
 import base64
 import hashlib
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -22,7 +23,11 @@ from pathlib import Path
 FACADES = ("ag2_memorysync", "rekall_autogen")
 OWNER = "memotel"
 MARK = b"from memotel."
+EVENT = "installation.foreign"
 REPAIR = "pip install --force-reinstall --no-deps memotel"
+
+logger = logging.getLogger("memotel.installation")
+_checked: list[bool] = []
 
 
 class FacadeState(StrEnum):
@@ -72,6 +77,20 @@ def complaint() -> str:
         f"{' and '.join(wrong)}: another package installed that import name or took it away; "
         f"uninstall ag2-memorysync, then {REPAIR}"
     )
+
+
+def warn_once() -> None:
+    """Log what is wrong with our import names, the first time that this is called in a process; never raises."""
+    if not _checked:
+        _checked.append(True)
+        text = complaint()
+        if text:
+            logger.warning("%s: %s", EVENT, text, extra={"event": EVENT})
+
+
+def forget() -> None:
+    """Have the next `warn_once` look again; for tests."""
+    _checked.clear()
 
 
 def inspected() -> tuple[Facade, ...]:

@@ -9,10 +9,11 @@ from memotel.facades import REPAIR, Facade, FacadeState, inspected
 def check_installation() -> Iterator[Finding]:
     """Look at each facade: whose files are there, and who else installed some."""
     for facade in inspected():
-        yield _finding(facade)
+        yield finding_of(facade)
 
 
-def _finding(facade: Facade) -> Finding:
+def finding_of(facade: Facade) -> Finding:
+    """Return what is to be said of an import name."""
     level, message = _verdict(facade)
     remove = [f"pip uninstall {' '.join(facade.rivals)}"] if facade.rivals else []
     advice = ", then ".join([*remove, REPAIR]) if level is not Level.OK else ""
