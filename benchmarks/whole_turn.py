@@ -79,7 +79,7 @@ def main() -> None:
                     for name, (prepare, extra) in CANDIDATES.items()
                 }
                 found[is_fast] = interleaved(
-                    workers, rounds=asked.of(25, 7), calls=asked.of(100, 40), warm_up=50
+                    workers, rounds=asked.of(25, 5), calls=asked.of(40, 10), warm_up=20
                 )
     report("What memory adds to a turn", list(_figures(found)), asked)
 
