@@ -185,15 +185,18 @@ def _work(pipe: Connection, task: tuple[str, str, tuple[Any, ...]], is_fast: boo
 
 
 def _rounds(pipe: Connection, module: str, prepare: str, args: tuple[Any, ...]) -> None:
+    """Answer each task with what was measured, or with the text of what went wrong."""
+    make_round, fault = None, ""
     try:
         make_round = getattr(importlib.import_module(module), prepare)(*args)
-        while True:
-            pipe.send(make_round(pipe.recv()))
-    except (EOFError, BrokenPipeError):
-        raise
     except Exception as error:  # noqa: BLE001 # the one who asks must learn why nothing comes
-        pipe.recv()
-        pipe.send(f"{type(error).__name__}: {error}")
+        fault = f"{type(error).__name__}: {error}"
+    while True:
+        task = pipe.recv()
+        try:
+            pipe.send(fault if make_round is None else make_round(task))
+        except Exception as error:  # noqa: BLE001 # as above
+            pipe.send(f"{type(error).__name__}: {error}")
 
 
 def interleaved(

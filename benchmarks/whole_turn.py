@@ -43,7 +43,7 @@ def turns(url: str, has_memory: bool) -> Round:
                 assert memory.client.flush(10).pending == 0
         assert ada.last_message(assistant)["content"]
         if has_memory:
-            _check_accepted(memory.stats().accepted)
+            _check_accepted(memory.stats().totals.accepted)
         return found
 
     accepted = [0]
