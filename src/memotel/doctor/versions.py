@@ -15,7 +15,7 @@ _NUMBERS = re.compile(r"\d+(?:\.\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
-class Tested:
+class Supported:
     """A distribution, the releases that are supported, and those that the tests run with.
 
     Attributes:
@@ -47,16 +47,18 @@ class Tested:
 
 
 FRAMEWORKS = (
-    Tested("autogen", "AG2, classic agents", "ag2", "0.10.5", "0.15", ("0.10.5", "0.14.1")),
-    Tested("ag2", "AG2 1", "ag2_v1", "1.2", "2", ("1.2.1",)),
-    Tested("autogen-agentchat", "AutoGen AgentChat", "autogen", "0.7.5", "0.8", ("0.7.5",)),
-    Tested("autogen-core", "AutoGen's core", "autogen", "0.7.5", "0.8", ("0.7.5",)),
-    Tested("agent-framework-core", "Agent Framework", "agent_framework", "1.23", "2", ("1.23.0",)),
+    Supported("autogen", "AG2, classic agents", "ag2", "0.10.5", "0.15", ("0.10.5", "0.14.1")),
+    Supported("ag2", "AG2 1", "ag2_v1", "1.2", "2", ("1.2.1",)),
+    Supported("autogen-agentchat", "AutoGen AgentChat", "autogen", "0.7.5", "0.8", ("0.7.5",)),
+    Supported("autogen-core", "AutoGen's core", "autogen", "0.7.5", "0.8", ("0.7.5",)),
+    Supported(
+        "agent-framework-core", "Agent Framework", "agent_framework", "1.23", "2", ("1.23.0",)
+    ),
 )
 LIBRARIES = (
-    Tested("httpx", "HTTP", "", "0.28.1", "1", ("0.28.1",)),
-    Tested("httpcore", "connections under httpx", "", "1.0.9", "2", ("1.0.9",)),
-    Tested("opentelemetry-api", "telemetry", "", "1.38", "", ("1.45.2",)),
+    Supported("httpx", "HTTP", "", "0.28.1", "1", ("0.28.1",)),
+    Supported("httpcore", "connections under httpx", "", "1.0.9", "2", ("1.0.9",)),
+    Supported("opentelemetry-api", "telemetry", "", "1.38", "", ("1.45.2",)),
 )
 
 
@@ -95,7 +97,7 @@ def check_versions(release_of: Installed = installed) -> Iterator[Finding]:
         )
 
 
-def _compared(each: Tested, release: str) -> Finding:
+def _compared(each: Supported, release: str) -> Finding:
     is_supported, is_tested = each.supports(release), release in each.tested
     tested = ", ".join(each.tested)
     level, note, advice = Level.OK, f"tested with {tested}", ""
