@@ -8,7 +8,9 @@ import pytest
 from hypothesis import settings
 from prometheus_process import PrometheusServer, running_prometheus
 
-settings.register_profile("memotel", deadline=None)  # how long an example takes is the machine's affair
+settings.register_profile(
+    "memotel", deadline=None
+)  # how long an example takes is the machine's affair
 settings.load_profile("memotel")
 
 StartPrometheus = Callable[..., PrometheusServer]
