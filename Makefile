@@ -4,6 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 TOOLS := .venv-tools
+RELEASE := .venv-release
 BIN := $(VENV)/bin
 ARGS ?=
 
@@ -20,12 +21,12 @@ BUILD_WHEEL = rm -rf $(WHEEL_DIR) && \
 	{ said=$$($(BIN)/python -m hatchling build -t wheel -d $(WHEEL_DIR) 2>&1) || { echo "$$said"; exit 1; }; }
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-oldest-ag2 check bench dashboards telemetry-reference
+.PHONY: help setup demo test test-oldest-ag2 check bench dashboards telemetry-reference release-check stability-tables
 .PHONY: check-format check-lint check-types check-imports check-dependencies check-docstrings
 .PHONY: previews check-operator check-prometheus check-dashboards check-rules check-deploy
 
 help:
-	@echo "make setup        make .venv: the wheel, every extra, the test and check tools"
+	@echo "make setup        make .venv: the wheel, every extra, the test and check tools (LOCKED=1: as CI has them, by hash)"
 	@echo "make demo         run the demo, about a minute (ARGS=\"--hold\" keeps it serving)"
 	@echo "make test         build the wheel, install it, test it (ARGS=\"-k name\" picks tests)"
 	@echo "make test-oldest-ag2   the AG2 adapter on the oldest AG2 that it supports (ARGS=RELEASE tries another)"
@@ -34,6 +35,8 @@ help:
 	@echo "make dashboards   write dashboards/*.json and the alert rules again from their Python"
 	@echo "make previews     draw the dashboards from a run of the demo into docs/dashboards (chromium, node)"
 	@echo "make telemetry-reference   write docs/telemetry.md again"
+	@echo "make stability-tables      write the tables of docs/stability.md again"
+	@echo "make release-check         reproducible wheel, versions, lock, licences, SBOM (ARGS=--lock resolves CI's lock anew)"
 
 setup: $(VENV)/.wheel
 	@echo "Ready: $(BIN)/memotel is installed with every extra."
@@ -106,19 +109,26 @@ check-operator:
 	@cd tools/kubernetes-check && npm ci
 	@cd tools/kubernetes-check && node check.mjs ../../deploy/kubernetes/podmonitor.yaml ../../deploy/kubernetes/prometheusrule.yaml
 
+# Two identical wheels, version and changelog, CI's lock, licences, SBOM; results in build/release.
+release-check: $(RELEASE)/.deps
+	@$(RELEASE)/bin/python tools/release_check.py $(ARGS)
+
+stability-tables: $(VENV)/.wheel
+	@$(BIN)/python tools/stability_tables.py
+
 telemetry-reference: $(VENV)/.wheel
 	@$(BIN)/python tools/telemetry_reference.py
 
 # One stamp per step. `.deps`: third-party packages, again when pyproject.toml changes. `.wheel`: ours, again when src
 # changes, without asking the index.
-$(VENV)/.deps: pyproject.toml
+$(VENV)/.deps: pyproject.toml $(if $(LOCKED),.ci/requirements.txt)
 	@$(PYTHON) -c 'import sys; sys.exit("memotel needs Python 3.11 or newer: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
 	@echo "Making $(VENV) with every extra and the test tools (once, about two minutes) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install -q --group build
+	@$(BIN)/python -m pip install -q $(if $(LOCKED),--no-deps --require-hashes -r .ci/requirements.txt,--group build)
 	@$(BUILD_WHEEL)
-	@$(BIN)/python -m pip install -q "$$(ls $(WHEEL_DIR)/*.whl)[all,fast]" --group test --group check
+	@$(BIN)/python -m pip install -q $(if $(LOCKED),--no-deps $(WHEEL_DIR)/*.whl,"$$(ls $(WHEEL_DIR)/*.whl)[all,fast]" --group test --group check)
 	@touch $@
 
 $(VENV)/.wheel: $(VENV)/.deps $(SOURCES)
@@ -137,4 +147,10 @@ $(TOOLS)/.deps: pyproject.toml
 $(TOOLS)/.wheel: $(TOOLS)/.deps $(VENV)/.wheel
 	@$(TOOLS)/bin/python -m pip install -q --force-reinstall --no-deps $(WHEEL_DIR)/*.whl
 	@$(TOOLS)/bin/python -m pip install -q $(WHEEL_DIR)/*.whl
+	@touch $@
+
+$(RELEASE)/.deps: pyproject.toml
+	@test -x $(RELEASE)/bin/python || $(PYTHON) -m venv $(RELEASE)
+	@$(RELEASE)/bin/python -m pip install -q --upgrade "pip>=25.1"
+	@$(RELEASE)/bin/python -m pip install -q --group release
 	@touch $@
