@@ -27,9 +27,12 @@ LOCK_HEAD = """\
 # used by `make setup LOCKED=1`. memotel itself is installed as the wheel that was built.
 """
 ALLOWED_LICENCES = re.compile(
-    r"\b(MIT|BSD|Apache|ISC|MPL|Mozilla|PSF|Python Software Foundation|CC0|Unlicense|0BSD)\b",
+    r"\b(MIT|BSD|Apache|ISC|MPL|Mozilla|PSF|Python Software Foundation|CC0|Unlicense|0BSD)\b"
+    # The text of BSD, where a package puts that in place of a name.
+    r"|Redistribution and use in source and binary forms, with or without\s+modification, are permitted",
     re.IGNORECASE,
 )
+COPYLEFT = re.compile(r"\b[AL]?GPL|General Public Licen[cs]e", re.IGNORECASE)
 _RELEASE = re.compile(r"^## \[(\d[^\]]*)\]", re.MULTILINE)
 _PINNED = re.compile(r"^([A-Za-z0-9._-]+)==(\S+)", re.MULTILINE)
 _NAME = re.compile(r"^[A-Za-z0-9._-]+")
@@ -78,13 +81,19 @@ def check_lock(lock: str, requirements: Sequence[str]) -> int:
 def check_licences(found: Sequence[Mapping[str, str]]) -> int:
     """Return how many packages have a licence that we may depend on; raises `ReleaseError` for any other."""
     odd = [
-        f"{each['Name']} ({each['License']})"
+        f"{each['Name']} ({each['License'].splitlines()[0]})"
         for each in found
-        if not ALLOWED_LICENCES.search(each["License"])
+        if not is_allowed(each["License"])
     ]
     if odd:
         raise ReleaseError(f"look at the licences of {', '.join(odd)}")
     return len(found)
+
+
+def is_allowed(licence: str) -> bool:
+    """Whether a licence, by name or text, is permissive or a choice that has a permissive one in it."""
+    is_choice = " OR " in licence.upper()
+    return bool(ALLOWED_LICENCES.search(licence)) and (is_choice or not COPYLEFT.search(licence))
 
 
 def blocks(lock: str) -> list[str]:

@@ -62,8 +62,10 @@ def test_lock_that_lacks_something_is_refused(lock: str, says: str) -> None:
 
 
 def test_licences_are_looked_at() -> None:
-    assert check.check_licences([{"Name": "a", "License": "MIT License"}]) == 1
-    for odd in ("UNKNOWN", "GNU General Public License v3", "LGPL-3.0"):
+    bsd = "Copyright X.\nRedistribution and use in source and binary forms, with or without\nmodification, are permitted"
+    for good in ("MIT License", "Apache-2.0 OR GPL-2.0", bsd):
+        assert check.check_licences([{"Name": "a", "License": good}]) == 1
+    for odd in ("UNKNOWN", "GNU General Public License v3", "LGPL-3.0", "MIT AND GPL-3.0"):
         with pytest.raises(check.ReleaseError, match="licences of b"):
             check.check_licences([{"Name": "b", "License": odd}])
 
