@@ -1,5 +1,6 @@
 """Fixtures for every folder of tests. Helper modules are in tests/support, which is on the path."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -7,6 +8,10 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from prometheus_process import PrometheusServer, running_prometheus
+
+# What most users have: the default install. The extra `fast` has its own tests, and the fault suite runs over both.
+os.environ.setdefault("MEMOTEL_HTTP_ENGINE", "httpcore")
+os.environ.setdefault("MEMOTEL_LOOP", "asyncio")
 
 settings.register_profile(
     "memotel", deadline=None

@@ -63,9 +63,10 @@ def test_background_loop_is_uvloops_where_it_is_installed(monkeypatch: pytest.Mo
 
 
 def test_uvloop_reports_errors_but_for_a_closed_connections_last_words(
-    caplog: pytest.LogCaptureFixture,
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("uvloop")
+    monkeypatch.delenv("MEMOTEL_LOOP", raising=False)
     closed = RuntimeError("unable to perform operation on <TCPTransport>; the handler is closed")
 
     with contextlib.closing(new_event_loop()) as loop:

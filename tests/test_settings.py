@@ -39,6 +39,7 @@ def test_settings_each_have_a_variable() -> None:
         "proxy": "http://127.0.0.1:1",
         "verify": __file__,
         "cert": __file__,
+        "http_engine": "httpcore",
     }
     for setting in SETTINGS:
         value = special.get(setting.name, text[setting.kind])

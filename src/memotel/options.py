@@ -5,6 +5,7 @@ from typing import TypedDict
 
 from memotel.config import (
     BreakerPolicy,
+    Engine,
     NetworkPolicy,
     OnFull,
     OutboxPolicy,
@@ -36,6 +37,7 @@ class SharedOptions(TypedDict, total=False):
     verify: bool | str | ssl.SSLContext | None
     cert: str | tuple[str, ...] | None
     keepalive: float | None
+    http_engine: Engine | None
     propagate: bool | None
     transport: object | None
     record_session_id: bool | None

@@ -71,6 +71,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("verify", NetworkPolicy, "verify", str),
     Setting("cert", NetworkPolicy, "cert", str),
     Setting("keepalive", NetworkPolicy, "keepalive_s", float),
+    Setting("http_engine", NetworkPolicy, "engine", str),
     Setting("propagate", NetworkPolicy, "propagate", bool),
     Setting("record_session_id", ClientSettings, "record_session_id", bool),
     Setting("allow_insecure_http", ClientSettings, "allow_insecure_http", bool),

@@ -67,6 +67,7 @@ COMMON: dict[str, Any] = {
     "verify": False,
     "cert": ("cert.pem", "key.pem"),
     "keepalive": 20.0,
+    "http_engine": "httpcore",
     "propagate": False,
     "record_session_id": False,
     "allow_insecure_http": True,

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from memotel.autogen.compat import BaseModel
 from memotel.config import (
     BreakerPolicy,
+    Engine,
     PermitPolicy,
     RecallPolicy,
     RetryPolicy,
@@ -63,6 +64,7 @@ class MemoryConfig(BaseModel):
     verify: bool | str | None = None
     cert: str | list[str] | None = None
     keepalive: float | None = None
+    http_engine: Engine | None = None
     propagate: bool | None = None
     record_session_id: bool | None = None
     allow_insecure_http: bool | None = None
