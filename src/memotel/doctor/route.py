@@ -38,6 +38,7 @@ class PhaseClock:
 
     @phase.setter
     def phase(self, phase: Phase) -> None:
+        """Note that another phase begins."""
         self._begun.append((phase, monotonic()))
 
     def durations_s(self) -> dict[Phase, float]:
