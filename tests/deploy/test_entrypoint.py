@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from prometheus_process import pause
+from unmeasured import unmeasured
 
 ENTRYPOINT = Path(__file__).parents[2] / "deploy" / "entrypoint.py"
 PATIENCE_S = 60.0
@@ -33,7 +34,7 @@ def child_of(pid: int) -> int:
 @pytest.mark.skipif(not can_unshare(), reason="needs unshare and the right to make a PID namespace")
 def test_process_one_ends_when_it_is_asked_to(tmp_path: Path) -> None:
     log = tmp_path / "log"
-    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+    environment = {**unmeasured(), "COLUMNS": "200", "NO_COLOR": "1"}
     with log.open("wb") as stream:
         outer = subprocess.Popen(
             [*AS_PID_1, *COMMAND], stdout=stream, stderr=subprocess.STDOUT, env=environment

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from unmeasured import unmeasured
 
 from memotel import ConfigurationError, drain_on_sigterm
 from memotel.devserver import DevServer, Fault, FaultKind
@@ -45,7 +46,7 @@ def run(
     command = [sys.executable, "-c", PROGRAM.format(drains=drains, before=before), server.url]
     if as_pid_1:
         command = ["unshare", "--pid", "--fork", "--kill-child", *command]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=unmeasured()) as process:
         assert process.stdout is not None
         assert process.stdout.readline().startswith("ready")
         target = _child_of(process.pid) if as_pid_1 else process.pid
