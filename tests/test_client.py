@@ -1,6 +1,7 @@
 """The memory client end to end against the development server, in its plain case."""
 
 import asyncio
+import gc
 import os
 from collections.abc import Callable, Iterator
 
@@ -14,12 +15,14 @@ from memotel import (
     AuthenticationError,
     InvalidRequestError,
     MemoryClient,
+    MemotelError,
     Outcome,
     Provider,
     Scope,
     Speaker,
     Turn,
     resolve,
+    runtime,
 )
 from memotel.counts import Count
 from memotel.devserver import DevServer, Fault, Route
@@ -324,3 +327,101 @@ def test_clients_of_one_account_each_redact_as_they_were_told(
     bodies = [str(request.body) for route in Route for request in server.requests(route)]
     assert any("[redacted]" in body for body in bodies)
     assert not any("secret" in body for body in bodies)
+
+
+def test_client_that_is_closed_does_nothing_more(
+    make_client: MakeClient, server: DevServer
+) -> None:
+    client = make_client()
+    client.write(told("My favourite tea is Assam, without sugar."))
+    client.close(10)
+    sent = sum(server.state().requests.values())
+
+    assert client.recall(ADA, "Which tea is my favourite?").outcome is Outcome.SKIPPED
+    assert client.write(told("Something else to keep.")).status is ReceiptStatus.REFUSED
+    assert client.flush(1).pending == 0
+    assert client.stats().totals.accepted == 1
+    assert not client.warm()
+    for call in (client.search, client.save):
+        with pytest.raises(MemotelError, match="closed"):
+            call(ADA, "Which tea is my favourite?")
+    assert sum(server.state().requests.values()) == sent
+
+
+def test_client_paused_or_switched_off_neither_searches_nor_saves(
+    make_client: MakeClient, server: DevServer
+) -> None:
+    client = make_client()
+
+    with client.paused():
+        assert client.search(ADA, "favourite tea").is_empty()
+        assert client.save(ADA, "My sister Mary lives in Lisbon.").record == {}
+
+    assert sum(server.state().requests.values()) == 0
+
+
+@pytest.mark.parametrize("limit", [0, -3, True, "x"], ids=str)
+def test_client_search_names_a_wrong_limit(make_client: MakeClient, limit: int) -> None:
+    with pytest.raises(InvalidRequestError, match="limit"):
+        make_client().search(ADA, "favourite tea", limit=limit)
+
+
+def test_client_recall_of_no_text_is_skipped(make_client: MakeClient) -> None:
+    assert make_client().recall(ADA, 5).outcome is Outcome.SKIPPED  # type: ignore[arg-type] # wrong on purpose
+
+
+def test_account_with_a_label_uses_the_newest_key(
+    make_client: MakeClient, server: DevServer
+) -> None:
+    old = make_client(api_key="rk_old", account="support")
+    assert old.recall(ADA, "Which tea is my favourite?").outcome is Outcome.EMPTY
+    server.revoke("rk_old")
+
+    new = make_client(api_key="rk_new", account="support")
+
+    assert new.account == old.account
+    outcomes = {new.recall(ADA, "Which tea is my favourite?").outcome for _ in range(2)}
+    assert Outcome.EMPTY in outcomes
+
+
+def test_clients_dropped_without_close_leave_no_account_behind(
+    make_client: MakeClient, server: DevServer
+) -> None:
+    provider = make_client().provider
+    for number in range(200):
+        settings = resolve(provider, Adapter.DIRECT, url=server.url, api_key=f"rk_{number}")
+        MemoryClient(settings).write(told("hello there, keep this", Scope(f"u{number}", "s")))
+        make_client().flush(0.0)
+    gc.collect()
+    waiting = [a for a in runtime.current().accounts.values() if a.writes is not None]
+    for account in waiting:
+        account.writes.flush(10)
+
+    for number in range(200, 330):
+        settings = resolve(provider, Adapter.DIRECT, url=server.url, api_key=f"rk_{number}")
+        MemoryClient(settings).stats()
+
+    assert len(runtime.current().accounts) < 200
+
+
+def test_client_redacts_metadata_too(make_client: MakeClient, server: DevServer) -> None:
+    client = make_client(redact=lambda text: text.replace("555", "[phone]"))
+    turn = Turn(ADA, Speaker.HUMAN, "call me at 555", metadata={"note": "555", "more": ["555", 1]})
+
+    client.write(turn)
+    client.flush(10)
+    client.save(ADA, "or at 555", metadata={"note": "555"})
+
+    bodies = [str(request.body) for route in Route for request in server.requests(route)]
+    assert any("[phone]" in body for body in bodies)
+    assert not any("555" in body for body in bodies)
+
+
+def test_client_asks_redact_anew_for_each_turn(make_client: MakeClient, server: DevServer) -> None:
+    consents = iter([True, False])
+    client = make_client(redact=lambda text: text if next(consents) else None)
+
+    first = client.write(told("My favourite tea is Assam.", ADA))
+    second = client.write(told("My favourite tea is Assam.", BEN))
+
+    assert (first.status, second.status) == (ReceiptStatus.ACCEPTED, ReceiptStatus.REFUSED)

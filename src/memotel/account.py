@@ -11,6 +11,7 @@ from memotel.backends.pace import read_pace
 from memotel.calls import Call, Handler, Identity, Send
 from memotel.config import ClientSettings, RecallPolicy
 from memotel.counts import Count, Gauge, Labels
+from memotel.credentials import Credential
 from memotel.deadline import monotonic
 from memotel.errors import MemotelError
 from memotel.http import HttpClient
@@ -53,6 +54,7 @@ class Account:
         self.recall_http = self._http(settings.permits.recalls)
         self.write_http = self._http(settings.writes.max_in_flight)
         self.credentials = Credentials(settings.credential, self.codec)
+        self._credential_source = settings.credential.source if settings.credential else None
         self.tenant = Tenant(self.codec)
         self.circuit = CircuitBreaker(settings.breaker, random.random, self._circuit_changed)
         self.bucket = TokenBucket(settings.retry)
@@ -118,6 +120,19 @@ class Account:
         except MemotelError:
             return False
         return True
+
+    def adopt(self, credential: Credential | None) -> None:
+        """Use a newer credential from now on, where a client of this account brings one: a key was rotated."""
+        if credential is None or credential.source == self._credential_source:
+            return
+        self._credential_source = credential.source
+        self.runtime.loop.call_soon(self._use, credential)
+
+    def _use(self, credential: Credential) -> None:
+        self.credentials.adopt(credential)
+        self.tenant.forget()
+        self.latch.next_check_at = 0.0
+        self.credentials_accepted()
 
     def release(self) -> None:
         """Close the connections and leave the runtime; for the last client of the account."""

@@ -47,7 +47,9 @@ def attach(client: object, settings: ClientSettings) -> Attachment:
     """Join `client` to its account in this process, made here where nobody else uses it yet."""
     now = runtime.current()
     with now.lock:
+        _sweep(now)
         account = now.account(settings.account, lambda: Account(settings, now))
+        account.adopt(settings.credential)
         identity = identity_of(account, settings)
         if account.writes is None:
             account.writes = _write_path(account, identity)
@@ -64,6 +66,22 @@ def attach(client: object, settings: ClientSettings) -> Attachment:
         handler,
         account.writes.redaction(settings.redact),
     )
+
+
+def _sweep(now: runtime.Runtime) -> None:
+    """Let accounts go whose clients were dropped without `close`, once nothing of theirs is pending.
+
+    It looks again when there are twice as many accounts, so that many living ones cost nothing.
+    """
+    if len(now.accounts) < now.sweep_at:
+        return
+    for account in list(now.accounts.values()):
+        writes = account.writes
+        if not account.clients and (writes is None or writes.stats().totals.pending == 0):
+            account.release()
+            if writes is not None:
+                writes.close(0.0)
+    now.sweep_at = max(runtime.SWEEP_AT, 2 * len(now.accounts))
 
 
 def _write_path(account: Account, identity: Identity) -> WritePath:

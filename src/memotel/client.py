@@ -17,7 +17,7 @@ from memotel.backends import codec_for
 from memotel.calls import Call
 from memotel.config import ClientSettings
 from memotel.counts import Count, Counts
-from memotel.errors import InvalidRequestError
+from memotel.errors import InvalidRequestError, MemotelError
 from memotel.facades import warn_once
 from memotel.middleware.bridge import drive
 from memotel.notices import Event, Notices, fault_of, notices_of
@@ -38,7 +38,10 @@ from memotel.values import (
     Turn,
     WriteAnswer,
 )
+from memotel.writes.redaction import redacted_values
 from memotel.writes.stats import WriteStats
+
+NOTHING_LEFT = FlushReport(delivered=0, pending=0, failed=0)
 
 _is_paused: ContextVar[bool] = ContextVar("memotel_paused", default=False)
 
@@ -55,6 +58,7 @@ class MemoryClient:
         self.adapter = settings.adapter
         self._attachment: Attachment | None = None
         self._is_closed = False
+        self._final: WriteStats | None = None
         install()
         warn_once()
         declare_client(self.counts, self.provider, self.adapter)
@@ -158,12 +162,12 @@ class MemoryClient:
         return await hold.writes.deliver(turn, self.adapter, timeout_s, redaction=hold.redaction)
 
     def flush(self, timeout: float = 10.0) -> FlushReport:
-        """Wait at most `timeout` seconds for this account's writes; report what is left."""
-        return self._attach().writes.flush(timeout)
+        """Wait at most `timeout` seconds for this account's writes; report what is left. After `close`: nothing."""
+        return NOTHING_LEFT if self._is_closed else self._attach().writes.flush(timeout)
 
     async def aflush(self, timeout: float = 10.0) -> FlushReport:
         """Wait at most `timeout` seconds for this account's writes, without blocking the loop."""
-        return await self._attach().writes.aflush(timeout)
+        return NOTHING_LEFT if self._is_closed else await self._attach().writes.aflush(timeout)
 
     def close(self, timeout: float = 5.0) -> None:
         """Deliver what is pending within `timeout` seconds, and release the account where nobody else uses it.
@@ -176,6 +180,7 @@ class MemoryClient:
         attachment.writes.flush(timeout)
         if attachment.release(self):
             attachment.writes.close(0.0)
+        self._final = attachment.writes.stats()
 
     async def aclose(self, timeout: float = 5.0) -> None:
         """Do as `close` does, without blocking the loop."""
@@ -185,6 +190,7 @@ class MemoryClient:
         await attachment.writes.aflush(timeout)
         if attachment.release(self):
             await attachment.writes.aclose(0.0)
+        self._final = attachment.writes.stats()
 
     def __enter__(self) -> Self:
         return self
@@ -216,8 +222,8 @@ class MemoryClient:
             _is_paused.reset(token)
 
     def stats(self) -> WriteStats:
-        """Return the books of this account's writes and what the drain is doing."""
-        return self._attach().writes.stats()
+        """Return the books of this account's writes and what the drain is doing; after `close`, as they ended."""
+        return self._final or self._attach().writes.stats()
 
     def _detach(self) -> Attachment | None:
         """Close this client; return its hold on this process where it has one."""
@@ -227,6 +233,8 @@ class MemoryClient:
         return attachment if is_ours else None
 
     def _attach(self) -> Attachment:
+        if self._is_closed:
+            raise MemotelError("this memory is closed")
         attachment = self._attachment
         if attachment is None or attachment.runtime is not runtime.current():
             attachment = self._attachment = attach(self, self.settings)
@@ -291,22 +299,36 @@ class MemoryClient:
     async def _search(
         self, scope: Scope, query: str, limit: int | None, *, agent: str | None, is_blocking: bool
     ) -> Memories:
+        if self._is_switched_off(Part.RECALL):
+            return Memories()
         asked = self._presentable(query)
         if asked is None or not asked.text:
             raise InvalidRequestError("query must be a text that is not empty", status_code=0)
-        request = Search(scope, asked.text, limit or self.settings.recall.top_k, agent)
+        count = self.settings.recall.top_k if limit is None else limit
+        if not is_count(count):
+            raise InvalidRequestError("limit must be a whole number from 1 up", status_code=0)
+        request = Search(scope, asked.text, count, agent)
         call = self._call(Operation.SEARCH, request, is_blocking=is_blocking)
         return cast("Memories", await self._attach().handler(call))
 
     async def _save(self, request: Save, *, is_blocking: bool) -> WriteAnswer:
-        text = redacted(request.text, self.settings.redact)
+        if self._is_switched_off(Part.WRITES):
+            return WriteAnswer(WriteOutcome.DROPPED)
+        redact = self.settings.redact
+        text = redacted(request.text, redact)
         if text is None or not text.strip():
             raise InvalidRequestError("text must not be empty (after redaction)", status_code=0)
-        call = self._call(Operation.SAVE, replace(request, text=text), is_blocking=is_blocking)
+        metadata = redacted_values(request.metadata, lambda value: redacted(value, redact))
+        kept = replace(request, text=text, metadata=metadata)
+        call = self._call(Operation.SAVE, kept, is_blocking=is_blocking)
         return cast("WriteAnswer", await self._attach().handler(call))
 
     async def _warm(self, timeout_s: float, *, is_blocking: bool) -> bool:
+        if self._is_closed:
+            return False
         attachment = self._attach()
+        if is_blocking and attachment.runtime.loop.is_current():
+            raise MemotelError("warm() was called from memotel's own loop; use awarm()")
         future = attachment.runtime.loop.submit(attachment.warm(timeout_s))
         try:
             if is_blocking:
@@ -314,6 +336,10 @@ class MemoryClient:
             return await asyncio.wait_for(asyncio.wrap_future(future), timeout_s)
         except TimeoutError:
             return False
+
+    def _is_switched_off(self, part: Part) -> bool:
+        switches = self.settings.switches
+        return _is_paused.get() or (switches.recall if part is Part.RECALL else switches.writes)
 
     def _is_off(self) -> bool:
         return self._is_closed or self.settings.switches.recall or _is_paused.get()
@@ -327,13 +353,20 @@ class MemoryClient:
             return False
         return True
 
-    def _presentable(self, text: str) -> Cut | None:
-        """Redact, clean and cut a prompt; None where redaction withholds it."""
+    def _presentable(self, text: object) -> Cut | None:
+        """Redact, clean and cut a prompt; None where redaction withholds it, or it is no text."""
+        if not isinstance(text, str):
+            return None
         policy = self.settings.recall
         allowed = redacted(text, self.settings.redact)
         return (
             None if allowed is None else cut_prompt(clean(allowed).strip(), policy.max_prompt_chars)
         )
+
+
+def is_count(value: object) -> bool:
+    """Whether `value` is a whole number from 1 up."""
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
 
 
 def is_in_event_loop() -> bool:

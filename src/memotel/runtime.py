@@ -123,6 +123,10 @@ def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         loop.default_exception_handler(context)
 
 
+SWEEP_AT = 64
+"""From how many accounts on abandoned ones are looked for."""
+
+
 class InFlight:
     """How many recalls of the process are on their way. Changed on the background loop only."""
 
@@ -140,6 +144,7 @@ class Runtime:
         self.counts = Counts()
         self.recalls_in_flight = InFlight()
         self.accounts: dict[str, Any] = {}
+        self.sweep_at = SWEEP_AT
         self.notices: dict[str, Any] = {}
         self.lock = threading.RLock()
         self.pid = os.getpid()

@@ -55,6 +55,20 @@ def test_context_is_cut_at_a_whole_memory() -> None:
     assert cut.is_cut
 
 
+def test_context_passes_over_a_memory_that_does_not_fit() -> None:
+    cut = build_context(memories("x" * 100, "likes tea", context="y" * 500), 20)
+
+    assert cut.text == "- likes tea"
+    assert cut.is_cut
+
+
+def test_context_of_one_memory_too_large_is_its_beginning() -> None:
+    cut = build_context(memories("x" * 100), 20)
+
+    assert cut.text == "- " + "x" * 18
+    assert cut.is_cut
+
+
 def test_context_of_a_block_alone_is_cut_at_a_line() -> None:
     cut = build_context(memories(context="first line\nsecond line"), 15)
 

@@ -77,9 +77,12 @@ class Capability(MemorySurface):
 
     def _sweep(self, agent: object | None) -> None:
         only_known = agent is None and self._scopes.is_overridden
-        for attached in self._attached_in_chats_of(agent):
+        attached: list[object] = []
+        with self._guard.keep_writing():
+            attached = self._attached_in_chats_of(agent)
+        for known in attached:
             with self._guard.keep_writing():
-                self._persistence.sweep(attached, only_known=only_known)
+                self._persistence.sweep(known, only_known=only_known)
 
     def _attached_in_chats_of(self, agent: object | None) -> list[object]:
         """Return the agents of this memory that `agent` is or has talked with; all of them for None."""

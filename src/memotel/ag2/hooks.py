@@ -1,8 +1,9 @@
 """The hooks that one capability registers on its agents, and how it leaves them again."""
 
 from collections.abc import Callable, Mapping, Sequence
+from threading import RLock
 from typing import cast
-from weakref import WeakSet
+from weakref import WeakValueDictionary
 
 from memotel.ag2.framework import HookableAgent
 from memotel.ag2.guard import CapabilityGuard
@@ -17,6 +18,36 @@ _OPTIONAL = frozenset({"safeguard_llm_inputs"})
 """Hooks that older releases of AG2 do not have, and that memory can do without."""
 
 
+class KnownAgents:
+    """The agents of a capability that are still in use, by identity; for any number of threads.
+
+    A list is taken of the references in one step, so agents may come, go and be collected meanwhile.
+    """
+
+    def __init__(self) -> None:
+        self._agents: WeakValueDictionary[int, object] = WeakValueDictionary()
+        self._lock = RLock()
+
+    def __contains__(self, agent: object) -> bool:
+        return self._agents.get(id(agent)) is agent
+
+    def add(self, agent: object) -> None:
+        """Know an agent from now on."""
+        with self._lock:
+            self._agents[id(agent)] = agent
+
+    def discard(self, agent: object) -> None:
+        """Know an agent no longer."""
+        with self._lock:
+            self._agents.pop(id(agent), None)
+
+    def listed(self) -> list[object]:
+        """Return the agents known now."""
+        with self._lock:
+            references = list(self._agents.valuerefs())
+        return [agent for reference in references if (agent := reference()) is not None]
+
+
 class Hooks:
     """One set of hooks for all agents of a capability; copies of an agent share it."""
 
@@ -26,7 +57,7 @@ class Hooks:
         seam = Seam(recollections, guard)
         self._seam = seam
         self._persistence = persistence
-        self._agents: WeakSet[object] = WeakSet()
+        self._agents = KnownAgents()
         self._by_method = {
             **_hooks(seam, persistence, guard, self._agents),
             "safeguard_llm_inputs": _detour_hook(recollections, guard),
@@ -35,7 +66,7 @@ class Hooks:
     @property
     def agents(self) -> list[object]:
         """The agents that have this capability, copies included once they have replied."""
-        return list(self._agents)
+        return self._agents.listed()
 
     def add_to(self, agent: object) -> None:
         """Register what is not registered yet; raises TypeError for an object without hooks."""
@@ -73,7 +104,7 @@ class Hooks:
 
 
 def _hooks(
-    seam: Seam, persistence: Persistence, guard: CapabilityGuard, agents: "WeakSet[object]"
+    seam: Seam, persistence: Persistence, guard: CapabilityGuard, agents: "KnownAgents"
 ) -> dict[str, Hook]:
     def before_reply(agent: object, messages: Sequence[Message]) -> None:
         """AG2's first hook of a reply: it alone is given the agent and the messages as they are stored."""

@@ -75,7 +75,8 @@ class Options:
         placement: where the block is shown: a system message at the head, or in the last user's message.
         capture: whose words are written without being added.
         user_names: sources whose messages are a person's words.
-        emit_event: whether recalled items are returned to AutoGen, which puts them into results and streams.
+        emit_event: whether recalled items are returned to AutoGen, which puts them into results and streams, and before
+            a team's termination condition.
     """
 
     user_id: str
@@ -84,10 +85,12 @@ class Options:
     placement: Placement = "system"
     capture: Capture = Capture.NONE
     user_names: frozenset[str] = frozenset(USER_NAMES)
-    emit_event: bool = True
+    emit_event: bool = False
 
     def __post_init__(self) -> None:
-        is_name = bool(_NAME.fullmatch(self.name))
+        is_name = _is_text(self.name) and bool(_NAME.fullmatch(self.name))
+        check(_is_text(self.user_id), "user_id", self.user_id, "a text")
+        check(_is_text(self.session_id), "session_id", self.session_id, "a text")
         check(is_name, "name", self.name, "1 to 64 letters, digits, blanks or one of . : - _")
         is_place = self.placement in ("system", "user")
         check(is_place, "placement", self.placement, "'system' or 'user'")
@@ -105,6 +108,10 @@ def session_of_process(pid: int) -> str:
     return f"{pid:x}-{uuid.uuid4().hex}"
 
 
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
 _OPTIONS = frozenset(
     {"user_id", "session_id", "name", "placement", "capture", "user_names", "emit_event"}
 )
@@ -113,17 +120,25 @@ _RENAMED = frozenset({"url", "api_key", "api_key_file", "top_k", "limit"})
 
 def read_options(given: Arguments, default_name: str) -> Options:
     """Return the adapter's own options; raises `ConfigurationError`."""
-    names = given.get("user_names")
-    check(not isinstance(names, str), "user_names", names, "a collection of names")
+    user_id, session_id, name = given.get("user_id"), given.get("session_id"), given.get("name")
     return Options(
-        user_id=given.get("user_id", ""),
-        session_id=given.get("session_id", ""),
-        name=given.get("name") or default_name,
+        user_id="" if user_id is None else user_id,
+        session_id="" if session_id is None else session_id,
+        name=default_name if name is None or name == "" else name,
         placement=given.get("placement", "system"),
         capture=_capture(given.get("capture", "none")),
-        user_names=frozenset(USER_NAMES if names is None else names),
-        emit_event=given.get("emit_event", True),
+        user_names=_user_names(given.get("user_names")),
+        emit_event=given.get("emit_event", False),
     )
+
+
+def _user_names(names: object) -> frozenset[str]:
+    if names is None:
+        return frozenset(USER_NAMES)
+    is_collection = isinstance(names, Collection) and not isinstance(names, str | bytes)
+    is_of_names = is_collection and all(isinstance(name, str) for name in names)
+    check(is_of_names, "user_names", names, "a collection of names")
+    return frozenset(names)
 
 
 def _capture(value: str) -> Capture:

@@ -22,7 +22,13 @@ NOTE = (
 STORED_SOURCE = "memory"
 """Source of the message that holds a block in a context which cannot show one otherwise."""
 
-_GAP = r"[\s/\\\u00ad\u200b-\u200f\u2044\u2060-\u2064\u2215\uff0f]*"
+_UNSEEN = (
+    r"\x00-\x1f\x7f-\x9f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5"
+    r"\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    r"\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+"""Characters that a reader does not see: Unicode's default ignorable ones, controls, format characters and blanks."""
+_GAP = r"[\s/\\\u2044\u2215\uff0f" + _UNSEEN + "]*"
 _TAG_START = re.compile(
     r"[<\u2039\u3008\ufe64\uff1c](?=" + _GAP + _GAP.join("recalled") + ")", re.IGNORECASE
 )

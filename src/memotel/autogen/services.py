@@ -28,7 +28,8 @@ class RekallMemory(AgentMemory):
         placement: "system" shows the block as a system message at the head, "user" in the last user's message.
         capture: whose words are written without being added: "none", "user" or "both".
         user_names: sources whose messages are a person's words; ("user", "user_proxy").
-        emit_event: whether recalled items appear in results and streams, as `MemoryQueryEvent`.
+        emit_event: whether recalled items appear in results and streams, as `MemoryQueryEvent`. A team's termination
+            condition reads them too: a memory that holds its word ends the chat. Off unless asked for.
         write_timeout: seconds that `add` waits for the service.
         name: how the block calls this memory.
         settings: every other setting, by its name.
@@ -55,7 +56,7 @@ class RekallMemory(AgentMemory):
         placement: Placement = "system",
         capture: CaptureName = "none",
         user_names: Collection[str] | None = None,
-        emit_event: bool = True,
+        emit_event: bool = False,
         write_timeout: float | None = 5.0,
         name: str | None = None,
         **settings: Unpack[Settings],
@@ -97,7 +98,8 @@ class MemorySyncMemory(AgentMemory):
         placement: "system" shows the block as a system message at the head, "user" in the last user's message.
         capture: whose words are written without being added: "none", "user" or "both".
         user_names: sources whose messages are a person's words; ("user", "user_proxy").
-        emit_event: whether recalled items appear in results and streams, as `MemoryQueryEvent`.
+        emit_event: whether recalled items appear in results and streams, as `MemoryQueryEvent`. A team's termination
+            condition reads them too: a memory that holds its word ends the chat. Off unless asked for.
         write_timeout: seconds that `add` waits for the service.
         name: how the block calls this memory.
         settings: every other setting, by its name.
@@ -124,7 +126,7 @@ class MemorySyncMemory(AgentMemory):
         placement: Placement = "system",
         capture: CaptureName = "none",
         user_names: Collection[str] | None = None,
-        emit_event: bool = True,
+        emit_event: bool = False,
         write_timeout: float | None = 5.0,
         name: str | None = None,
         **settings: Unpack[Settings],

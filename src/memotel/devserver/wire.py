@@ -1,6 +1,7 @@
 """Access to a client's connection, below ASGI: to reset it, to close it, to know that it is gone."""
 
 import asyncio
+import contextlib
 import socket
 import struct
 from typing import Any
@@ -31,7 +32,8 @@ class Wire:
         """Reset the connection: the client sees RST. Bytes already written may be lost."""
         if self._transport is not None:
             sock = self._transport.get_extra_info("socket")
-            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            with contextlib.suppress(OSError):  # the client has gone already
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self._transport.abort()
         await self.gone()
 

@@ -27,6 +27,12 @@ class Credentials:
         self._headers: Pairs | None = None
         self._flight: asyncio.Future[str | None] | None = None
 
+    def adopt(self, credential: Credential) -> None:
+        """Use another credential from the next request on."""
+        self._credential = credential
+        self._headers = None
+        self._flight = None
+
     @property
     def can_change(self) -> bool:
         """Whether reading the credential again may help."""
@@ -61,7 +67,7 @@ def _read_in_thread(credential: Credential | None) -> "asyncio.Future[str | None
         future.set_result(credential.text if credential else None)
         return future
 
-    def settle(value: str | None, error: Exception | None) -> None:
+    def settle(value: str | None, error: BaseException | None) -> None:
         if error is None:
             future.set_result(value)
             return
@@ -74,7 +80,7 @@ def _read_in_thread(credential: Credential | None) -> "asyncio.Future[str | None
     def read() -> None:
         try:
             value, error = asyncio.run(credential.read(is_fresh=True)), None
-        except Exception as caught:  # noqa: BLE001 # a user's callable may raise anything
+        except BaseException as caught:  # noqa: BLE001 # a user's callable may raise anything, SystemExit too
             value, error = None, caught
         loop.call_soon_threadsafe(settle, value, error)
 

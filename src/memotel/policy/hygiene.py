@@ -7,7 +7,8 @@ from memotel.config import Redact
 from memotel.values import Memories, Memory
 
 _CONTROL = re.compile(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]"
+    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
+    r"\u034f\u061c\u200e\u200f\U000e0000-\U000e007f]"
 )
 
 
@@ -69,7 +70,10 @@ def _bare(text: str) -> str:
 
 
 def build_context(found: Memories, max_chars: int) -> Cut:
-    """Return the text to show the model: the service's ready block where it fits, else a list, whole memories only."""
+    """Return the text to show the model: the service's ready block where it fits, else a list of whole memories.
+
+    A memory that does not fit makes room for the next; where none fits, the first is cut.
+    """
     block = clean(found.context).strip()
     if block and (len(block) <= max_chars or not found.items):
         return _cut_lines(block, max_chars)
@@ -77,10 +81,12 @@ def build_context(found: Memories, max_chars: int) -> Cut:
     room = max_chars
     for memory in found.items:
         line = "- " + " ".join(clean(memory.text).split())
-        if len(line) > room:
-            break
-        lines.append(line)
-        room -= len(line) + 1
+        if len(line) <= room:
+            lines.append(line)
+            room -= len(line) + 1
+    if found.items and not lines:
+        first = "- " + " ".join(clean(found.items[0].text).split())
+        return Cut(first[:max_chars], True)
     return Cut("\n".join(lines), len(lines) < len(found.items))
 
 

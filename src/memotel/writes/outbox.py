@@ -60,8 +60,11 @@ class Entry:
 
 def size_bytes(write: Write) -> int:
     """Return what a waiting write counts against the outbox's bytes."""
-    text = write.turn.text
-    return ENTRY_BYTES + (len(text) if text.isascii() else len(text.encode("utf-8", "replace")))
+    turn = write.turn
+    metadata = len(repr(turn.metadata)) if turn.metadata else 0
+    text = turn.text
+    words = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return ENTRY_BYTES + words + metadata
 
 
 class Outbox(Protocol):

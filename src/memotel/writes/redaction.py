@@ -1,16 +1,19 @@
 """What a hook hands over, and the same as `redact` leaves it: nothing else is kept, sent or compared."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from memotel.config import Redact
 from memotel.outcomes import Adapter
-from memotel.values import Turn
+from memotel.values import Json, Turn
 from memotel.writes.history import History
 from memotel.writes.notices import WriteNotices
 
-REMEMBERED_TEXTS = 1024
-"""How many texts `redact` is remembered for, so that a long history does not run it on every line each turn."""
+REMEMBERED_LINES = 256
+REMEMBERED_CHARS = 2_000
+"""How many lines of history, each of at most so many characters, `redact` is remembered for: it need not run on every
+line of a long history each turn. The words that are kept are always asked about anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +30,8 @@ class Redaction:
     """Runs `redact` on words before anything is kept; None leaves everything as it is. Thread-safe if `redact` is."""
 
     def __init__(self, redact: Redact | None, notices: WriteNotices) -> None:
-        self._redact = None if redact is None else lru_cache(REMEMBERED_TEXTS)(redact)
+        self._redact = redact
+        self._remembered = None if redact is None else lru_cache(REMEMBERED_LINES)(redact)
         self._notices = notices
 
     def clean(self, handed: Handed) -> Handed | None:
@@ -38,17 +42,46 @@ class Redaction:
         if self._redact is None:
             return handed
         text = self._text(handed.turn.text)
-        if text is None:
+        if text is None or not text.strip():
             return None
-        lines = handed.history and [(who, self._text(said) or "") for who, said in handed.history]
-        return replace(handed, turn=replace(handed.turn, text=text), history=lines)
+        lines = handed.history and [(who, self._line(said) or "") for who, said in handed.history]
+        metadata = redacted_values(handed.turn.metadata, self._text)
+        turn = replace(handed.turn, text=text, metadata=metadata)
+        return replace(handed, turn=turn, history=lines)
+
+    def _line(self, text: str) -> str | None:
+        """Redact a line of history; nothing of it is kept, it is only compared."""
+        if len(text) > REMEMBERED_CHARS:
+            return self._text(text)
+        return self._run(self._remembered, text)
 
     def _text(self, text: str) -> str | None:
-        if self._redact is None:
+        return self._run(self._redact, text)
+
+    def _run(self, redact: Redact | None, text: str) -> str | None:
+        if redact is None:
             return text
         try:
-            redacted = self._redact(text)
+            redacted = redact(text)
         except Exception as error:  # noqa: BLE001 # words that could not be redacted must not leave
             self._notices.redaction_failed(error)
             return None
         return redacted if isinstance(redacted, str) else None
+
+
+def redacted_values(
+    metadata: Mapping[str, Json], redact: Callable[[str], str | None]
+) -> dict[str, Json]:
+    """Return metadata with every text in it redacted; a text that must not leave takes its key along."""
+    found = {name: _redacted_value(value, redact) for name, value in metadata.items()}
+    return {
+        name: value for name, value in found.items() if value is not None or metadata[name] is None
+    }
+
+
+def _redacted_value(value: Json, redact: Callable[[str], str | None]) -> Json:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list):
+        return [_redacted_value(item, redact) for item in value]
+    return redacted_values(value, redact) if isinstance(value, dict) else value
