@@ -56,6 +56,33 @@ def test_wrong_argument_is_named(arguments: Mapping[str, Any], named: str) -> No
     assert "rk_1" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("user_id", 5),
+        ("session_id", 5),
+        ("session_id", 0),
+        ("session_id", ["s"]),
+        ("name", 5),
+        ("name", 0),
+        ("user_names", 5),
+        ("user_names", ["user", 5]),
+        ("user_names", b"user"),
+    ],
+    ids=repr,
+)
+def test_argument_of_a_wrong_type_is_named(name: str, value: object) -> None:
+    given: dict[str, Any] = {name: value}
+    with pytest.raises(ConfigurationError, match=f"^{name} must be"):
+        RekallMemory(URL, "rk_1", **given)
+
+
+def test_user_of_a_wrong_type_is_named() -> None:
+    wrong: Any = 5
+    with pytest.raises(ConfigurationError, match=r"^user_id must be"):
+        MemorySyncMemory(wrong, "k")
+
+
 def test_headers_stand_in_for_a_key() -> None:
     memory = RekallMemory(URL, headers={"x-user-id": "ada"})
     assert memory.client.settings.credential is None
@@ -68,6 +95,12 @@ def test_limit_is_another_name_of_top_k() -> None:
 def test_memory_sync_needs_a_user() -> None:
     with pytest.raises(ConfigurationError, match="user_id"):
         MemorySyncMemory(user_id="", api_key="k")
+
+
+def test_recalled_items_are_no_event_unless_asked_for() -> None:
+    assert not RekallMemory(URL, "rk_1")._options.emit_event
+    assert not MemorySyncMemory("ada", "k")._options.emit_event
+    assert RekallMemory(URL, "rk_1", emit_event=True)._options.emit_event
 
 
 def test_disabled_memory_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ COMMON: dict[str, Any] = {
     "placement": "user",
     "capture": "both",
     "user_names": ["ada", "user"],
-    "emit_event": False,
+    "emit_event": True,
     "name": "facts",
     "min_prompt_chars": 2,
     "min_score": 0.2,

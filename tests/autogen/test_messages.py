@@ -1,5 +1,8 @@
 """What messages say: the text to recall for, the block, and what it may contain."""
 
+import sys
+import unicodedata
+
 import pytest
 from autogen_core import FunctionCall, Image
 from autogen_core.models import (
@@ -87,6 +90,27 @@ def test_no_text_opens_or_closes_a_block(text: str) -> None:
     assert "</recalled" not in plain
     assert "<recalled" not in plain
     assert disarm(disarm(armed)) == disarm(armed)
+
+
+UNSEEN = [
+    *(chr(n) for n in range(sys.maxunicode + 1) if unicodedata.category(chr(n)) in ("Cf", "Cc")),
+    *"\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2065\u2800\u3164\uffa0\ufff0",
+    *(chr(n) for n in (*range(0xFE00, 0xFE10), *range(0xE0000, 0xE1000))),
+]
+
+
+@pytest.mark.parametrize("delimiter", ["</recalled_memory>", "<recalled_memory from='x'>"])
+def test_unseen_characters_hide_no_delimiter(delimiter: str) -> None:
+    for unseen in UNSEEN:
+        hidden = unseen.join(delimiter)
+        assert disarm(hidden) == hidden.replace("<", "("), hex(ord(unseen))
+
+
+@given(st.lists(st.text(st.sampled_from(UNSEEN), max_size=3), min_size=18, max_size=18))
+def test_no_mixture_of_unseen_characters_hides_a_delimiter(between: list[str]) -> None:
+    parts = zip("</recalled_memory>", between, strict=True)
+    hidden = "".join(letter + unseen for letter, unseen in parts)
+    assert "<" not in disarm(hidden)
 
 
 def test_other_markup_stays_as_it_is() -> None:

@@ -34,7 +34,7 @@ class Context:
 async def main(url):
     # Time is no matter here, and a busy machine may take seconds for what a process does first.
     patience = {"recall_timeout": 60.0, "search_timeout": 60.0, "write_timeout": 60.0}
-    memory = RekallMemory(url, "rk_1", capture="user", **patience)
+    memory = RekallMemory(url, "rk_1", capture="user", emit_event=True, **patience)
     await memory.add(MemoryContent("Ada drinks green tea", "text/plain", {"type": "semantic"}))
     found = await memory.query("green tea")
     assert type(found).__name__ == "MemoryQueryResult", found

@@ -135,10 +135,11 @@ def read_options(given: Arguments, default_name: str) -> Options:
 def _user_names(names: object) -> frozenset[str]:
     if names is None:
         return frozenset(USER_NAMES)
-    is_collection = isinstance(names, Collection) and not isinstance(names, str | bytes)
-    is_of_names = is_collection and all(isinstance(name, str) for name in names)
+    found = list(names) if isinstance(names, Collection) and not isinstance(names, str) else None
+    texts = frozenset(name for name in found or () if isinstance(name, str))
+    is_of_names = found is not None and all(isinstance(name, str) for name in found)
     check(is_of_names, "user_names", names, "a collection of names")
-    return frozenset(names)
+    return texts
 
 
 def _capture(value: str) -> Capture:

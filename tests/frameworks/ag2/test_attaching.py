@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+import sys
 import threading
 from typing import Any
 
@@ -12,6 +13,8 @@ from ag2_model import assistant
 
 from autogen import ConversableAgent, UserProxyAgent
 from memotel.ag2.base import Capability
+from memotel.ag2.hooks import Hooks
+from memotel.ag2.seam import Seam
 from memotel.errors import ConfigurationError
 
 QUESTION = "please plan my trip to Oslo"
@@ -26,6 +29,13 @@ def client() -> RecordingClient:
 @pytest.fixture
 def memory(client: RecordingClient) -> Capability:
     return memory_on(client)
+
+
+class Hookable:
+    """The smallest thing that takes hooks."""
+
+    def register_hook(self, hookable_method: str, hook: object) -> None:
+        """Take a hook and forget it."""
 
 
 def shape(agent: ConversableAgent) -> tuple[Any, ...]:
@@ -45,6 +55,52 @@ def test_hooks_are_registered_once_however_often_it_is_added(memory: Capability)
         assert len(agent.hook_lists[name]) == 1
     names = [entry["reply_func"].__name__ for entry in agent._reply_func_list]
     assert len([name for name in names if name.startswith("memotel_recall")]) == 1
+
+
+def test_flush_and_close_while_agents_are_added_and_collected(
+    memory: Capability, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Seam, "arrange", lambda self, agent: None)
+    hooks = memory._hooks
+    faults: list[Exception] = []
+    kept: list[Hookable] = []
+    is_over = threading.Event()
+
+    def read() -> None:
+        while not is_over.is_set():
+            try:
+                assert all(isinstance(agent, Hookable) for agent in hooks.agents)
+            except Exception as error:  # noqa: BLE001 # whatever it is, there is to be none
+                faults.append(error)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        for number in range(3_000):
+            agent = Hookable()
+            hooks.add_to(agent)
+            if number % 2:
+                kept.append(agent)
+    finally:
+        is_over.set()
+        reader.join()
+        sys.setswitchinterval(before)
+    del agent
+    assert faults == []
+    assert len(hooks.agents) == len(kept)
+
+
+def test_close_does_not_raise_where_its_agents_cannot_be_listed(
+    memory: Capability, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: object) -> list[object]:
+        raise RuntimeError("Set changed size during iteration")
+
+    monkeypatch.setattr(Hooks, "agents", property(fail))
+    memory.flush(0.1)
+    memory.close()
 
 
 def test_the_hook_on_the_last_message_returns_it_as_it_came(memory: Capability) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import pytest
 from autogen_agentchat.agents import AssistantAgent, SocietyOfMindAgent
@@ -17,9 +17,11 @@ from autogen_agentchat.teams import (
 )
 from autogen_core import SingleThreadedAgentRuntime
 from blocks import FACT, QUESTION, TAG, blocks_in
+from remembering import remember
 from scripted_model import ScriptedModel, call, text_seen
 
 from memotel.autogen import RekallMemory
+from memotel.devserver import DevServer
 
 MakeMemory = Callable[..., RekallMemory]
 
@@ -46,7 +48,7 @@ def test_run_stream_shows_the_block_and_streams_the_reply(make_memory: MakeMemor
 
 
 def test_recalled_items_are_an_event_with_scores(make_memory: MakeMemory) -> None:
-    agent = AssistantAgent("a", ScriptedModel(), memory=[make_memory()])
+    agent = AssistantAgent("a", ScriptedModel(), memory=[make_memory(emit_event=True)])
     result = asyncio.run(agent.run(task=QUESTION))
     events = [m for m in result.messages if isinstance(m, MemoryQueryEvent)]
     assert len(events) == 1
@@ -61,7 +63,7 @@ def test_without_events_recalled_text_stays_out_of_results_and_streams(
     make_memory: MakeMemory,
 ) -> None:
     model = ScriptedModel()
-    agent = AssistantAgent("a", model, memory=[make_memory(emit_event=False)])
+    agent = AssistantAgent("a", model, memory=[make_memory()])
 
     async def run() -> str:
         return "\n".join([str(item) async for item in agent.run_stream(task=QUESTION)])
@@ -69,6 +71,22 @@ def test_without_events_recalled_text_stays_out_of_results_and_streams(
     streamed = asyncio.run(run())
     assert FACT not in streamed
     assert_one_block_each(model)
+
+
+@pytest.mark.parametrize("settings", [{}, {"emit_event": False}], ids=["default", "off"])
+def test_a_word_in_memory_does_not_end_a_team(
+    make_memory: MakeMemory, memory_server: DevServer, settings: Mapping[str, bool]
+) -> None:
+    remember(memory_server, f"{FACT} TERMINATE")
+    models = ScriptedModel(["plain"] * 2), ScriptedModel(["plain"] * 2)
+    agents = [
+        AssistantAgent(name, model, memory=[make_memory(**settings)])
+        for name, model in zip(("one", "two"), models, strict=True)
+    ]
+    ends = TextMentionTermination("TERMINATE") | MaxMessageTermination(5)
+    result = asyncio.run(RoundRobinGroupChat(agents, termination_condition=ends).run(task=QUESTION))
+    assert "TERMINATE" in text_seen(models[0].seen[0])
+    assert [m.to_text() for m in result.messages] == [QUESTION, *["plain"] * 4]
 
 
 def test_round_robin_team_recalls_for_what_was_said_last(make_memory: MakeMemory) -> None:
