@@ -49,7 +49,7 @@ demo: $(VENV)/.wheel
 test: $(VENV)/.wheel
 	@echo "Testing the installed wheel ..."
 	@$(BIN)/coverage erase
-	@MEMOTEL_TEST_WHEEL=1 $(BIN)/python -P -m coverage run -m pytest $(ARGS)
+	@MEMOTEL_TEST_WHEEL=1 $(BIN)/python -P -m coverage run -m pytest -n 2 --dist loadfile $(ARGS)
 	@$(BIN)/coverage combine -q
 	@$(BIN)/coverage report $(if $(ARGS),--fail-under=0)
 
