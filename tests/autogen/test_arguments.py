@@ -7,6 +7,7 @@ import pytest
 
 from memotel.autogen import MemorySyncMemory, RekallMemory
 from memotel.autogen.arguments import Arguments, session_of_process
+from memotel.config import WritePolicy
 from memotel.errors import ConfigurationError
 from memotel.settings import SETTINGS
 
@@ -90,6 +91,18 @@ def test_headers_stand_in_for_a_key() -> None:
 
 def test_limit_is_another_name_of_top_k() -> None:
     assert RekallMemory(URL, "rk_1", limit=9).client.settings.recall.top_k == 9
+
+
+def test_write_timeout_is_the_policys_or_the_variables_or_5(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def budget(**given: Any) -> float:
+        return RekallMemory(URL, "rk_1", **given).client.settings.writes.attempt_budget_s
+
+    assert (budget(), budget(write_timeout=2.0)) == (5.0, 2.0)
+    assert budget(writes=WritePolicy(attempt_budget_s=3.0)) == 3.0
+    monkeypatch.setenv("MEMOTEL_WRITE_TIMEOUT", "4")
+    assert budget() == 4.0
 
 
 def test_memory_sync_needs_a_user() -> None:

@@ -30,7 +30,7 @@ class RekallMemory(AgentMemory):
         user_names: sources whose messages are a person's words; ("user", "user_proxy").
         emit_event: whether recalled items appear in results and streams, as `MemoryQueryEvent`. A team's termination
             condition reads them too: a memory that holds its word ends the chat. Off unless asked for.
-        write_timeout: seconds that `add` waits for the service.
+        write_timeout: seconds that `add` waits for the service; 5.
         name: how the block calls this memory.
         settings: every other setting, by its name.
     """
@@ -57,7 +57,7 @@ class RekallMemory(AgentMemory):
         capture: CaptureName = "none",
         user_names: Collection[str] | None = None,
         emit_event: bool = False,
-        write_timeout: float | None = 5.0,
+        write_timeout: float | None = None,
         name: str | None = None,
         **settings: Unpack[Settings],
     ) -> None:
@@ -100,7 +100,7 @@ class MemorySyncMemory(AgentMemory):
         user_names: sources whose messages are a person's words; ("user", "user_proxy").
         emit_event: whether recalled items appear in results and streams, as `MemoryQueryEvent`. A team's termination
             condition reads them too: a memory that holds its word ends the chat. Off unless asked for.
-        write_timeout: seconds that `add` waits for the service.
+        write_timeout: seconds that `add` waits for the service; 5.
         name: how the block calls this memory.
         settings: every other setting, by its name.
     """
@@ -127,7 +127,7 @@ class MemorySyncMemory(AgentMemory):
         capture: CaptureName = "none",
         user_names: Collection[str] | None = None,
         emit_event: bool = False,
-        write_timeout: float | None = 5.0,
+        write_timeout: float | None = None,
         name: str | None = None,
         **settings: Unpack[Settings],
     ) -> None:
