@@ -1,10 +1,16 @@
 """Settings: an argument wins over its variable, a variable over the default; every mistake names its field."""
 
+import asyncio
+import copy
+import pickle
+import ssl
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
-from memotel.config import RecallPolicy
+from memotel.config import ClientSettings, RecallPolicy
+from memotel.credentials import Credential
 from memotel.errors import ConfigurationError
 from memotel.outcomes import Adapter, Provider
 from memotel.settings import SETTINGS, resolve, switches
@@ -184,3 +190,206 @@ def test_whole_policy_may_be_given() -> None:
     policy = RecallPolicy(budget_s=0.2)
 
     assert resolve(Provider.REKALL, Adapter.DIRECT, environ=KEY, recall=policy).recall is policy
+
+
+def settings_of(**given: object) -> ClientSettings:
+    return resolve(Provider.MEMORYSYNC, Adapter.DIRECT, environ=KEY, **given)  # type: ignore[arg-type] # as users pass them
+
+
+def refusal(**given: object) -> str:
+    with pytest.raises(ConfigurationError) as caught:
+        settings_of(**given)
+    return str(caught.value)
+
+
+URLS = [
+    *(123, 0, b"https://user:hush@example.org", "rk_hush", "https://", "https://exam ple.org"),
+    *("https://user:hush@example.org", "https://:hush@example.org", "https://@example.org"),
+    *("https://us?er:hush@example.org", "https://example.org/?key=hush", "https://example.org/?"),
+    *("https://example.org/?key=a@hush", "https://example.org/#hush", "https://[::1"),
+    *("https://user:hush@[::1", "https://example.org:99999", "https://example.org:abc"),
+    *("https://example.org:0", "ftp://user:hush@example.org"),
+]
+
+
+@pytest.mark.parametrize("url", URLS, ids=repr)
+def test_url_that_is_none_or_holds_more_is_refused_without_its_secrets(url: object) -> None:
+    message = refusal(url=url)
+
+    assert message.startswith("base_url must be an http:// or https:// URL, not ")
+    assert "no user information, query or fragment, and a valid port" in message
+    assert "hush" not in message
+
+
+def test_url_is_shown_without_its_secrets() -> None:
+    assert "'ftp://***@example.org/x?***'" in refusal(url="ftp://me:hush@example.org/x?key=1")
+
+
+def test_reprs_show_no_secrets() -> None:
+    settings = settings_of(
+        headers={"x-key": "hush"}, proxy="http://me:hush@localhost:1", cert=("a", "b", "hush")
+    )
+
+    assert "hush" not in repr(settings)
+    assert "hush" not in repr(settings.network)
+
+
+def test_credential_is_never_pickled_and_copies_are_itself() -> None:
+    credential = Credential("rk_secret")
+
+    with pytest.raises(TypeError, match="cannot be pickled"):
+        pickle.dumps(credential)
+    assert copy.copy(credential) is credential
+    assert copy.deepcopy(settings_of()).credential is not None
+    assert copy.deepcopy([credential])[0] is credential
+
+
+@pytest.mark.parametrize("name", ["allow_insecure_http", "record_session_id", "propagate"])
+@pytest.mark.parametrize("value", ["false", 0, 1], ids=repr)
+def test_switches_take_true_and_false_only(name: str, value: object) -> None:
+    assert refusal(**{name: value}) == f"{name} must be True or False, not {value!r}"
+
+
+POLICIES = {
+    f"{f.name}_policy" if f.name == "outbox" else f.name: f.default_factory()
+    for f in fields(ClientSettings)
+    if callable(f.default_factory) and f.name != "switches"
+}
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize("value", [5, "x", {}, False], ids=repr)
+def test_whole_policy_of_another_type_is_refused(name: str, value: object) -> None:
+    assert refusal(**{name: value}).startswith(f"{name} must be a {type(POLICIES[name]).__name__}")
+
+
+@pytest.mark.parametrize(
+    ("policy", "name", "value"),
+    [
+        ("recall", "top_k", 3),
+        ("permits", "max_recalls_in_flight", 3),
+        ("writes", "write_timeout", 1.0),
+        ("outbox_policy", "on_full", "raise"),
+        ("network", "proxy", ""),
+        ("network", "headers", {"a": "b"}),
+    ],
+)
+def test_policy_beside_one_of_its_settings_is_refused(
+    policy: str, name: str, value: object
+) -> None:
+    message = refusal(**{policy: POLICIES[policy], name: value})
+
+    assert message.startswith(f"{name} and {policy} are both given; give one of them")
+
+
+WRONG: dict[str, list[object]] = {
+    "api_key": [5, b"hush", "  ", "hush\nhush", "hush\u2019"],
+    "api_key_file": [5, "\0"],
+    "headers": ["hush", [("a", "hush")], {"": "hush"}, {"a": 1}, {1: "hush"}, {"a": "hush\nb: c"}],
+    "transport": [object],
+    "cert": [5, False, "", (), ["a", "b"], ("a", "b", b"hush")],
+    "proxy": [5, "hush", "http://me:hush@[::1", "http://me:hush@x:99999"],
+    "redact": ["hide"],
+    "project_id": [5, " "],
+    "account": [5, ""],
+    "verify": [5, "", Path(__file__), "x" * 5_000],
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_argument_of_another_kind_is_refused(name: str) -> None:
+    for value in WRONG[name]:
+        message = refusal(**{name: value})
+
+        assert message.startswith(f"{name} must be ")
+        assert "hush" not in message
+
+
+def test_key_is_taken_without_the_blanks_around_it() -> None:
+    credential = settings_of(api_key=" ms_other\n").credential
+
+    assert credential is not None
+    assert credential.text == "ms_other"
+
+
+def test_key_variable_that_no_header_carries_is_named() -> None:
+    with pytest.raises(ConfigurationError, match="REKALL_API_KEY must be a key") as caught:
+        resolve(Provider.REKALL, Adapter.DIRECT, environ={"REKALL_API_KEY": "hush\u2019"})
+    assert "hush" not in str(caught.value)
+
+
+NUMBERS = [
+    (policy, f.name)
+    for policy in map(type, POLICIES.values())
+    for f in fields(policy)
+    if isinstance(f.default, int | float) and not isinstance(f.default, bool)
+]
+
+
+@pytest.mark.parametrize(("policy", "name"), NUMBERS)
+@pytest.mark.parametrize(
+    "value", [None, "1", True, float("nan"), float("inf"), -1, [], 1j], ids=repr
+)
+def test_number_that_is_none_is_refused(policy: type, name: str, value: object) -> None:
+    with pytest.raises(ConfigurationError, match="must be"):
+        policy(**{name: value})
+
+
+@pytest.mark.parametrize(("policy", "name"), [n for n in NUMBERS if n[1].endswith("_s")])
+@pytest.mark.parametrize("value", [1.1e9, 10**400, 10**5_000], ids=["e9", "e400", "e5000"])
+def test_duration_of_centuries_is_refused(policy: type, name: str, value: float) -> None:
+    with pytest.raises(ConfigurationError, match="at most 1,000,000,000, not"):
+        policy(**{name: value})
+
+
+def test_verify_variable_is_a_boolean_or_a_file() -> None:
+    for text, expected in (("false", False), ("TRUE", True), ("0", False), (__file__, __file__)):
+        env = {**KEY, "MEMOTEL_VERIFY": text}
+        network = resolve(Provider.REKALL, Adapter.DIRECT, environ=env).network
+        assert network.verify == expected
+
+
+def test_verify_variable_that_is_neither_says_what_is_allowed() -> None:
+    with pytest.raises(ConfigurationError, match="verify must be True, False, a CA file"):
+        resolve(Provider.REKALL, Adapter.DIRECT, environ={**KEY, "MEMOTEL_VERIFY": "flase"})
+
+
+@pytest.mark.parametrize("label", [None, "support"])
+def test_account_tells_services_tls_and_proxies_apart(label: str | None) -> None:
+    def account(provider: Provider = Provider.REKALL, **given: object) -> str:
+        given = {"url": "http://localhost:1", "api_key": "k", "account": label, **given}
+        return resolve(provider, Adapter.DIRECT, environ={}, **given).account  # type: ignore[arg-type] # as users pass them
+
+    contexts = [ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) for _ in range(2)]
+    accounts = [
+        account(),
+        account(Provider.MEMORYSYNC),
+        account(verify=False),
+        account(verify=__file__),
+        *(account(verify=context) for context in contexts),
+        account(cert="a"),
+        account(cert=("a", "b", "hush")),
+        account(proxy=""),
+        account(proxy="http://me:hush@localhost:1"),
+    ]
+
+    assert len(set(accounts)) == len(accounts)
+    assert all(len(key) == 32 and int(key, 16) for key in accounts)
+    assert account(verify=contexts[0]) == accounts[4]
+    assert account(verify=True) == accounts[0]
+
+
+@pytest.mark.parametrize("value", [None, 5, b"hush", "", " ", "hush\nhush"], ids=repr)
+def test_callable_that_returns_no_key_is_refused_without_what_it_returned(value: object) -> None:
+    credential = Credential(function=lambda: value)  # type: ignore[arg-type,return-value] # wrong on purpose
+
+    with pytest.raises(ConfigurationError, match="what the api_key callable returns") as caught:
+        asyncio.run(credential.read())
+    assert "hush" not in str(caught.value)
+
+
+def test_callable_may_be_async() -> None:
+    async def key() -> str:
+        return "rk_1\n"
+
+    assert asyncio.run(Credential(function=key).read()) == "rk_1"

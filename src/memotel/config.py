@@ -4,14 +4,13 @@ An error names the field, what it got (never a credential) and what is allowed. 
 `memotel.settings` only.
 """
 
+import math
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Literal, get_args
-from urllib.parse import urlsplit
 
-from memotel.credentials import Credential, account_key
+from memotel.credentials import Credential, account_key, are_headers, exists, masked, url_parts
 from memotel.errors import ConfigurationError
 from memotel.outcomes import Adapter, Provider
 
@@ -19,34 +18,69 @@ Redact = Callable[[str], str | None]
 OnFull = Literal["drop_newest", "raise"]
 Engine = Literal["auto", "httpcore", "httpcore2", "aiohttp"]
 
+MAX_DURATION_S = 1e9  # about 32 years: a longer wait is a mistake, and more than a timer takes
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def check(is_allowed: bool, name: str, value: object, allowed: str) -> None:
     """Raise a `ConfigurationError` that names the field and what is allowed, unless `is_allowed`."""
     if not is_allowed:
-        raise ConfigurationError(f"{name} must be {allowed}, not {value!r}")
+        raise ConfigurationError(f"{name} must be {allowed}, not {_shown(value)}")
+
+
+def check_kind(is_allowed: bool, name: str, value: object, allowed: str) -> None:
+    """As `check`, for a value that may hold a secret: only its type is named."""
+    if not is_allowed:
+        what = "such text" if isinstance(value, str) else f"such a {type(value).__name__}"
+        raise ConfigurationError(f"{name} must be {allowed}, not {what}")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, str):
+        return masked(value) if "://" in value or "@" in value else repr(value)
+    try:
+        return repr(value)
+    except ValueError:
+        return "a number too long to show"
 
 
 def _listed(words: tuple[str, ...]) -> str:
     return f"one of {', '.join(words)}"
 
 
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and value == value
+def _between(value: object, least: float, most: float) -> bool:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return False
+    return least <= value <= most  # false for NaN, and exact for any whole number
 
 
 def _positive(name: str, value: object) -> None:
-    check(_number(value) and 0 < float(str(value)) < float("inf"), name, value, "a number above 0")
+    check(_between(value, math.ulp(0.0), 1e300), name, value, "a finite number above 0")
+
+
+def _duration(name: str, value: object, least: float = math.ulp(0.0)) -> None:
+    allowed = "0 or more" if least == 0 else "a number above 0"
+    if _between(value, MAX_DURATION_S, math.inf):
+        allowed = f"a number of seconds, at most {MAX_DURATION_S:,.0f}"
+    check(_between(value, least, MAX_DURATION_S), name, value, allowed)
 
 
 def _share(name: str, value: object) -> None:
-    check(_number(value) and 0 <= float(str(value)) <= 1, name, value, "a number from 0 to 1")
+    check(_between(value, 0, 1), name, value, "a number from 0 to 1")
 
 
 def _count(name: str, value: object, least: int = 1) -> None:
-    is_whole = isinstance(value, int) and not isinstance(value, bool)
-    check(is_whole and int(str(value)) >= least, name, value, f"a whole number from {least} up")
+    is_count = isinstance(value, int) and not isinstance(value, bool) and value >= least
+    check(is_count, name, value, f"a whole number from {least} up")
+
+
+def _boolean(name: str, value: object) -> None:
+    check(isinstance(value, bool), name, value, "True or False")
+
+
+def _name(name: str, value: object) -> None:
+    is_text = isinstance(value, str) and bool(value.strip())
+    check(value is None or is_text, name, value, "text that is not empty")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +96,8 @@ class RecallPolicy:
     max_context_chars: int = 8_000
 
     def __post_init__(self) -> None:
-        _positive("recall_timeout", self.budget_s)
-        _positive("search_timeout", self.search_budget_s)
+        _duration("recall_timeout", self.budget_s)
+        _duration("search_timeout", self.search_budget_s)
         _count("top_k", self.top_k)
         _count("min_prompt_chars", self.min_prompt_chars, 0)
         if self.min_score is not None:
@@ -88,8 +122,9 @@ class BreakerPolicy:
 
     def __post_init__(self) -> None:
         _share("failure_share", self.failure_share)
-        for name in ("window_s", "min_timeout_budget_s", "min_timeout_p50_multiple", "open_s"):
-            _positive(name, getattr(self, name))
+        for name in ("window_s", "min_timeout_budget_s", "open_s", "max_open_s"):
+            _duration(name, getattr(self, name))
+        _positive("min_timeout_p50_multiple", self.min_timeout_p50_multiple)
         check(self.max_open_s >= self.open_s, "max_open_s", self.max_open_s, "at least open_s")
         _count("min_calls", self.min_calls)
         _count("consecutive_timeouts", self.consecutive_timeouts)
@@ -110,7 +145,7 @@ class RetryPolicy:
         for name in ("capacity", "transient_cost", "throttling_cost"):
             _count(name, getattr(self, name))
         _count("success_refund", self.success_refund, 0)
-        check(self.min_remaining_s >= 0, "min_remaining_s", self.min_remaining_s, "0 or more")
+        _duration("min_remaining_s", self.min_remaining_s, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +190,7 @@ class WritePolicy:
             "max_age_s",
             "max_parked_age_s",
         ):
-            _positive(name, getattr(self, name))
+            _duration(name, getattr(self, name))
         for name in ("max_in_flight", "initial_in_flight", "poison_attempts"):
             _count(name, getattr(self, name))
         check(
@@ -166,12 +201,7 @@ class WritePolicy:
         )
         _share("max_parked_share", self.max_parked_share)
         for name in ("recall_yield_s", "exit_drain_s"):
-            check(
-                _number(getattr(self, name)) and getattr(self, name) >= 0,
-                name,
-                getattr(self, name),
-                "0 or more",
-            )
+            _duration(name, getattr(self, name), 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +221,8 @@ class OutboxPolicy:
         _count("outbox_max_writes", self.max_writes)
         _count("outbox_max_bytes", self.max_bytes)
         _count("max_dead_letters", self.max_dead_letters)
-        _positive("dead_letter_max_age_s", self.dead_letter_max_age_s)
-        _positive("log_interval_s", self.log_interval_s)
+        _duration("dead_letter_max_age_s", self.dead_letter_max_age_s)
+        _duration("log_interval_s", self.log_interval_s)
         check(
             self.on_full in ("drop_newest", "raise"),
             "on_full",
@@ -218,10 +248,10 @@ class NetworkPolicy:
             aiohttp where the extra is installed, else httpcore.
     """
 
-    proxy: str | None = None
+    proxy: str | None = field(default=None, repr=False)
     verify: bool | str | ssl.SSLContext = True
-    cert: str | tuple[str, ...] | None = None
-    headers: Mapping[str, str] = field(default_factory=dict)
+    cert: str | tuple[str, ...] | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     keepalive_s: float = 50.0
     max_response_bytes: int = 2 * 1024 * 1024
     propagate: bool = True
@@ -230,23 +260,34 @@ class NetworkPolicy:
 
     def __post_init__(self) -> None:
         check(self.engine in get_args(Engine), "engine", self.engine, _listed(get_args(Engine)))
-        _positive("keepalive_s", self.keepalive_s)
+        _duration("keepalive", self.keepalive_s)
         _count("max_response_bytes", self.max_response_bytes)
-        if self.proxy:
-            scheme = urlsplit(self.proxy).scheme
-            check(
-                scheme in ("http", "https"),
-                "proxy",
-                f"{scheme}://...",
-                "an http:// or https:// URL",
-            )
-        if isinstance(self.verify, str):
-            check(
-                Path(self.verify).exists(),
-                "verify",
-                self.verify,
-                "True, False, a CA file or an SSLContext",
-            )
+        _boolean("propagate", self.propagate)
+        allowed = "a mapping of text to text, of names that are not empty and without line breaks"
+        check_kind(are_headers(self.headers), "headers", self.headers, allowed)
+        self._check_proxy()
+        self._check_tls()
+
+    def _check_proxy(self) -> None:
+        is_proxy = self.proxy is None or self.proxy == "" or url_parts(self.proxy) is not None
+        check_kind(is_proxy, "proxy", self.proxy, "an http:// or https:// URL, or empty for none")
+
+    def _check_tls(self) -> None:
+        is_verify = exists(self.verify) or isinstance(self.verify, bool | ssl.SSLContext)
+        allowed = "True, False, a CA file or directory that exists, or an SSLContext"
+        check(is_verify, "verify", self.verify, allowed)
+        parts = self.cert if isinstance(self.cert, tuple) else (self.cert,)
+        is_cert = 0 < len(parts) < 4 and all(isinstance(part, str) and part for part in parts[:2])
+        is_cert = is_cert and all(isinstance(part, str) for part in parts[2:])
+        allowed = "a path, or a tuple of certificate, key and password, each text"
+        check_kind(self.cert is None or is_cert, "cert", self.cert, allowed)
+
+    @property
+    def route(self) -> str:
+        """What connections depend on beside the address, for the account key; empty where all is default."""
+        verify = self.verify if isinstance(self.verify, bool | str) else id(self.verify)
+        is_default = verify is True and self.cert is None and self.proxy is None
+        return "" if is_default else repr((verify, self.cert, self.proxy))
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,8 +301,8 @@ class WatchdogPolicy:
 
     def __post_init__(self) -> None:
         for name in ("grace_s", "max_lag_s", "retire_after_s"):
-            _positive(name, getattr(self, name))
-        check(self.min_interval_s >= 0, "min_interval_s", self.min_interval_s, "0 or more")
+            _duration(name, getattr(self, name))
+        _duration("min_interval_s", self.min_interval_s, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,22 +342,30 @@ class ClientSettings:
     allow_insecure_http: bool = False
 
     def __post_init__(self) -> None:
+        _boolean("record_session_id", self.record_session_id)
+        _boolean("allow_insecure_http", self.allow_insecure_http)
+        _name("project_id", self.project_id)
+        _name("account", self.account_label)
+        transport = self.network.transport
+        is_transport = transport is None or hasattr(transport, "handle_async_request")
+        check_kind(is_transport, "transport", transport, "an object with handle_async_request")
+        is_redact = self.redact is None or callable(self.redact)
+        check(is_redact, "redact", self.redact, "a function of a text")
         self._check_url()
         has_auth = self.credential is not None or bool(self.network.headers)
         if not has_auth and not self.switches.is_all_off:
             raise ConfigurationError(missing_credential(self.provider))
 
     def _check_url(self) -> None:
-        parts = urlsplit(self.base_url)
         name = "api_url" if self.provider is Provider.REKALL else "base_url"
-        is_url = parts.scheme in ("http", "https") and bool(parts.hostname)
-        check(is_url, name, self.base_url, "an http:// or https:// URL")
-        check(
-            not parts.username,
-            name,
-            "a URL with user information",
-            "a URL without user information",
-        )
+        parts = url_parts(self.base_url)
+        if parts is None or "@" in parts.netloc or not set("?#").isdisjoint(self.base_url):
+            url: object = self.base_url
+            shown = masked(url) if isinstance(url, str) else f"a {type(url).__name__}"
+            allowed = "a host, no user information, query or fragment, and a valid port if any"
+            raise ConfigurationError(
+                f"{name} must be an http:// or https:// URL, not {shown} ({allowed})"
+            )
         is_safe = parts.scheme == "https" or parts.hostname in LOOPBACK_HOSTS
         if not (is_safe or self.allow_insecure_http):
             raise ConfigurationError(
@@ -326,12 +375,15 @@ class ClientSettings:
 
     @property
     def account(self) -> str:
-        """The account key: the explicit label, or a hash of where and who; never a credential."""
+        """The account key: a hash of service, place, TLS, proxy and who (the label or the credential)."""
         if self.account_label is not None:
-            return account_key(self.base_url, self.project_id, f"label:{self.account_label}")
-        source = self.credential.source if self.credential else ""
-        headers = "\x1e".join(f"{k.lower()}:{v}" for k, v in sorted(self.network.headers.items()))
-        return account_key(self.base_url, self.project_id, f"{source}\x1e{headers}")
+            who = f"label:{self.account_label}"
+        else:
+            source = self.credential.source if self.credential else ""
+            headers = sorted(self.network.headers.items())
+            who = "\x1e".join((source, *(f"{k.lower()}:{v}" for k, v in headers)))
+        source = "\x1d".join((self.provider, self.network.route, who))
+        return account_key(self.base_url, self.project_id, source)
 
 
 KEY_SETTINGS = {

@@ -18,8 +18,9 @@ from memotel.config import (
     WatchdogPolicy,
     WritePolicy,
     check,
+    check_kind,
 )
-from memotel.credentials import Credential, CredentialCallable
+from memotel.credentials import Credential, CredentialCallable, carried
 from memotel.errors import ConfigurationError
 from memotel.outcomes import Adapter, Provider
 
@@ -93,6 +94,7 @@ _POLICY_FIELDS: dict[str, type] = {
     "watchdog": WatchdogPolicy,
 }
 _DIRECT = {"headers": "headers", "transport": "transport"}
+_KINDS = {int: "a whole number", float: "a number"}
 _BOOLEANS = {
     "1": True,
     "true": True,
@@ -152,7 +154,7 @@ def resolve(
     return ClientSettings(
         provider=provider,
         adapter=adapter,
-        base_url=url or env.get(URL_VARIABLES[provider]) or DEFAULT_URLS[provider],
+        base_url=_url(url, env, provider),
         credential=_given_credential(api_key, api_key_file)
         or (None if values.get("headers") else _credential_from(env, provider)),
         switches=off,
@@ -162,36 +164,56 @@ def resolve(
     )
 
 
+def _url(url: str | None, env: Mapping[str, str], provider: Provider) -> str:
+    if url is not None and url != "":
+        return url
+    return env.get(URL_VARIABLES[provider], "").strip() or DEFAULT_URLS[provider]
+
+
 def _given_credential(
     api_key: str | CredentialCallable | None, api_key_file: str | Path | None
 ) -> Credential | None:
     if api_key is not None and api_key_file is not None:
         raise ConfigurationError("api_key and api_key_file are both given; give one of them")
     if api_key_file is not None:
-        check(Path(api_key_file).is_file(), "api_key_file", str(api_key_file), "a file that exists")
-        return Credential(path=Path(api_key_file))
+        return Credential(path=_key_file(api_key_file))
     if isinstance(api_key, str):
-        check(bool(api_key.strip()), "api_key", "an empty value", "a key or a callable")
-        return Credential(api_key)
+        return Credential(carried("api_key", api_key))
+    is_callable = api_key is None or callable(api_key)
+    check_kind(is_callable, "api_key", api_key, "text or a callable that returns it")
     return Credential(function=api_key) if api_key is not None else None
+
+
+def _key_file(given: object) -> Path:
+    is_path = isinstance(given, str | Path)
+    check_kind(is_path, "api_key_file", given, "the path of a file that exists")
+    path = Path(str(given))
+    try:
+        is_file = path.is_file()
+    except (OSError, ValueError):
+        is_file = False
+    check(is_file, "api_key_file", str(given), "a file that exists")
+    return path
 
 
 def _credential_from(env: Mapping[str, str], provider: Provider) -> Credential | None:
     text = env.get(KEY_VARIABLES[provider], "").strip()
-    return Credential(text) if text else None
+    return Credential(carried(KEY_VARIABLES[provider], text)) if text else None
 
 
 def _read_variable(setting: Setting, env: Mapping[str, str]) -> object:
     text = env.get(setting.variable)
     if text is None or not text.strip():
         return None
+    if setting.name == "verify":
+        return _BOOLEANS.get(text.strip().lower(), text.strip())
     if setting.kind is bool:
         check(text.strip().lower() in _BOOLEANS, setting.variable, text, "true or false")
         return _BOOLEANS[text.strip().lower()]
     try:
         value: object = setting.kind(text.strip())
     except ValueError:
-        check(False, setting.variable, text, f"a {setting.kind.__name__}")
+        check(False, setting.variable, text, _KINDS[setting.kind])
     return value
 
 
@@ -210,15 +232,30 @@ def _chosen(
 def _policies(values: Mapping[str, object], env: Mapping[str, str]) -> dict[str, object]:
     result: dict[str, object] = {}
     for name, policy in _POLICY_FIELDS.items():
-        whole = values.get("outbox_policy" if name == "outbox" else name)
-        if isinstance(whole, policy):
-            result[name] = whole
+        argument = "outbox_policy" if name == "outbox" else name
+        if argument in values:
+            result[name] = _whole(argument, policy, values)
             continue
         chosen = _chosen(policy, values, env)
         if policy is NetworkPolicy:
             chosen |= {key: values[key] for key in _DIRECT if key in values}
         result[name] = policy(**chosen) if chosen else _default(policy)
     return result
+
+
+def _whole(name: str, policy: type, values: Mapping[str, object]) -> object:
+    """Return a policy that was given as a whole, which leaves no room for one of its settings beside it."""
+    value = values[name]
+    check_kind(isinstance(value, policy), name, value, f"a {policy.__name__}")
+    singles = [setting.name for setting in _SETTINGS_OF.get(policy, ())]
+    singles += _DIRECT if policy is NetworkPolicy else ()
+    beside = [single for single in singles if single in values]
+    if beside:
+        raise ConfigurationError(
+            f"{beside[0]} and {name} are both given; give one of them "
+            f"({beside[0]} is part of {policy.__name__})"
+        )
+    return value
 
 
 @cache
