@@ -18,7 +18,7 @@ from autogen_agentchat.agents import AssistantAgent
 from scripted_model import ScriptedModel
 
 from ag2_memorysync import MemorySyncCapability
-from memotel import NetworkPolicy
+from memotel import Adapter, MemoryClient, NetworkPolicy, Outcome, Provider, Scope, resolve
 from memotel.devserver import DevServer, Fault, FaultKind
 from rekall_autogen import RekallMemory
 
@@ -65,7 +65,8 @@ def network(request: pytest.FixtureRequest, server: DevServer) -> NetworkPolicy:
     module = {"aiohttp": "httpx_aiohttp"}.get(request.param, request.param)
     if importlib.util.find_spec(module) is None and "CI" not in os.environ:
         pytest.skip(f"{module} is not installed")
-    return NetworkPolicy(engine=request.param, verify=server.ca_file or True)
+    verify = str(server.ca_file) if server.ca_file else True
+    return NetworkPolicy(engine=request.param, verify=verify)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +142,20 @@ def autogen_turns(place: Place, label: str) -> list[float]:
     return watch.waits_s
 
 
+def assert_reachable(server: DevServer, network: NetworkPolicy) -> None:
+    """Without a fault the service answers over this transport: what follows is the fault's doing."""
+    settings = resolve(
+        Provider.REKALL,
+        Adapter.DIRECT,
+        url=server.url,
+        api_key="rk_healthy",
+        network=network,
+        recall_timeout=10.0,
+    )
+    with MemoryClient(settings) as client:
+        assert client.recall(Scope("ada"), "Is anybody there at all?").outcome is Outcome.EMPTY
+
+
 TURNS_OF: dict[str, Callable[[Place, str], list[float]]] = {
     "ag2": lambda place, label: ag2_turns(place, label, is_async=False),
     "ag2_async": lambda place, label: ag2_turns(place, label, is_async=True),
@@ -152,6 +167,7 @@ TURNS_OF: dict[str, Callable[[Place, str], list[float]]] = {
 def test_every_agent_answers_within_its_budget_plus_100_ms(
     server: DevServer, network: NetworkPolicy, fault: str
 ) -> None:
+    assert_reachable(server, network)
     server.faults.set(FAULTS[fault])
     place = Place(server.url, network)
     for framework, turns in TURNS_OF.items():
