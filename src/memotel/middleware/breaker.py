@@ -34,11 +34,6 @@ def breaker(next_handler: Handler, circuit: CircuitBreaker, loop: BackgroundLoop
     return handle
 
 
-def write_gate(circuit: CircuitBreaker) -> float:
-    """Return the seconds for which writes hold back."""
-    return circuit.wait_s(monotonic())
-
-
 async def _observed(
     next_handler: Handler, circuit: CircuitBreaker, ticket: Ticket, call: Call
 ) -> Answer:
