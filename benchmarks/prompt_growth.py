@@ -1,7 +1,7 @@
 """What memory adds to a model's prompt over a chat of 100 turns, in characters a turn: the current block, and no more.
 
 Every turn asks something else and recalls; nothing is left out of the history, so the conversation's own words grow
-and are subtracted. Run: python -m benchmarks.prompt_growth [--json FILE] [--quick]
+and are subtracted. Each turn's writes are delivered before the next asks, so that every run recalls the same. Run: python -m benchmarks.prompt_growth [--json FILE] [--quick]
 """
 
 import asyncio
@@ -81,6 +81,7 @@ def ag2_classic(url: str, turns: int) -> Prompts:
             ada.initiate_chat(
                 agent, message=question(turn), max_turns=1, clear_history=turn == 0, silent=True
             )
+            memory.flush()
     return prompts
 
 
@@ -113,6 +114,7 @@ def ag2_1(url: str, turns: int) -> Prompts:
         reply: Any = Agent("helper", config=Config(), plugins=[memory.plugin()])
         for turn in range(turns):
             reply = await reply.ask(question(turn))
+            await memory.aflush()
         await memory.aclose()
 
     memory = MemorySyncMemory("ada", "growth", api_key="k", base_url=url, **SETTINGS)
@@ -145,6 +147,7 @@ def autogen(url: str, turns: int) -> Prompts:
         )
         for turn in range(turns):
             await agent.run(task=question(turn))
+            await memory.aflush()
         await memory.close()
 
     asyncio.run(talk())
