@@ -244,8 +244,8 @@ class NetworkPolicy:
         max_response_bytes: a larger body is a `ResponseFormatError`.
         propagate: send traceparent and tracestate.
         transport: an httpx.AsyncBaseTransport of the caller's own, with a weaker deadline; None = ours.
-        engine: what ours is built on: "httpcore", its fork "httpcore2", "aiohttp" (the extra `fast`), or "auto":
-            aiohttp where the extra is installed, else httpcore.
+        engine: what ours is built on: "httpcore", its fork "httpcore2", "aiohttp" (the extra `fast`), or "auto",
+            which is httpcore, the quickest.
     """
 
     proxy: str | None = field(default=None, repr=False)

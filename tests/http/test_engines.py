@@ -21,16 +21,8 @@ DIRECT = Route("memory.example", 443, is_tls=True)
 PROXIED = Route("memory.example", 443, True, Proxy("http", "proxy.example", 3128))
 
 
-def test_auto_is_aiohttp_where_the_extra_is_installed() -> None:
+def test_auto_is_httpcore_whatever_is_installed() -> None:
     needed("httpx_aiohttp")
-    assert engine_of(NetworkPolicy(), DIRECT) == "aiohttp"
-
-
-def test_auto_is_httpcore_where_the_extra_is_not_installed(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(sys, "path", [])
-    monkeypatch.delitem(sys.modules, "httpx_aiohttp", raising=False)
     assert engine_of(NetworkPolicy(), DIRECT) == "httpcore"
 
 

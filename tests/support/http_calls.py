@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, TypeVar
 
+import httpx
 import pytest
 
 from memotel.config import Engine, NetworkPolicy
 from memotel.deadline import Deadline
 from memotel.http import HttpClient, HttpRequest, HttpResponse
+from memotel.http.bodies import Bound
+from memotel.http.outgoing import Outgoing
 from memotel.http.resolver import Resolver
 from memotel.outcomes import Phase
 
@@ -83,6 +86,16 @@ async def post(
         )
     finally:
         assert time.monotonic() - started < max(budget_s, 0) + SCHEDULING_S
+
+
+BOUND = Bound(1024 * 1024, "memory.test")
+"""What is taken of an answer where a test has nothing to say of it."""
+
+
+def outgoing_to(url: str, body: bytes = b"tea") -> Outgoing:
+    """Return a request as the client writes it, for what lies below the client."""
+    headers = ((b"host", b"memory.test"), (b"content-length", b"%d" % len(body)))
+    return Outgoing("POST", httpx.URL(url), b"/v1/memory/recall", headers, body)
 
 
 async def turns(count: int = 10) -> None:

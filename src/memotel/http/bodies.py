@@ -1,4 +1,7 @@
-"""From httpx's response to ours: the whole body in memory, within a bound, and the connection given back."""
+"""How much of an answer is taken: a whole body in memory, within a bound, and never a compressed one."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from dataclasses import dataclass
 
 import httpx
 
@@ -11,51 +14,97 @@ SLACK_BYTES = 64 * 1024
 """What headers and chunk framing may add to the bytes on the wire before the network stops reading."""
 
 
-async def read_whole(
-    response: httpx.Response, exchange: Exchange, max_bytes: int, where: str
-) -> HttpResponse:
-    """Read the body and close the response, which frees its connection.
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """What is taken from one service.
 
-    Raises `ResponseFormatError` above `max_bytes`, and for an encoding, since none was asked for (a few kilobytes of
-    gzip can be gigabytes).
+    Attributes:
+        max_bytes: a longer body is refused.
+        where: the service's name in messages.
     """
-    headers = {
-        name.decode("latin-1").lower(): value.decode("latin-1")
-        for name, value in response.headers.raw
-    }
+
+    max_bytes: int
+    where: str
+
+    def check_head(self, headers: Mapping[str, str]) -> None:
+        """Refuse an answer by its headers, whose names are in lower case.
+
+        Raises `ResponseFormatError` for a longer body, and for an encoding, since none was asked for (a few kilobytes
+        of gzip can be gigabytes).
+        """
+        if "content-encoding" in headers:
+            encoding = headers["content-encoding"].strip().lower()
+            if encoding not in ("", "identity"):
+                raise ResponseFormatError(
+                    f"{self.where}: the answer is compressed, which was not asked for"
+                )
+        if _declared_bytes(headers) > self.max_bytes:
+            raise too_large(self.where)
+
+    def collect(self) -> "Collected":
+        """Return what takes a body piece by piece."""
+        return Collected(self)
+
+
+class Collected:
+    """A body as it comes."""
+
+    def __init__(self, bound: Bound) -> None:
+        self._bound = bound
+        self._chunks: list[bytes] = []
+        self._size_bytes = 0
+
+    def add(self, chunk: bytes) -> None:
+        """Take a piece; raises `ResponseFormatError` as soon as it is clear that the whole is too large."""
+        self._chunks.append(chunk)
+        self._size_bytes += len(chunk)
+        if self._size_bytes > self._bound.max_bytes + SLACK_BYTES:
+            raise too_large(self._bound.where)
+
+    def whole(self) -> bytes:
+        """Return the body; raises `ResponseFormatError` where it is too large."""
+        if self._size_bytes > self._bound.max_bytes:
+            raise too_large(self._bound.where)
+        return self._chunks[0] if len(self._chunks) == 1 else b"".join(self._chunks)
+
+
+async def read_whole(response: httpx.Response, exchange: Exchange, bound: Bound) -> HttpResponse:
+    """Read the body of httpx's response and close it, which frees its connection.
+
+    Raises what `Bound` raises, and `httpx.ReadTimeout` when a piece comes after the deadline.
+    """
     try:
-        _check_encoding(headers, where)
-        if _declared_bytes(headers) > max_bytes:
-            raise too_large(where)
-        body = await _collect(response, exchange, max_bytes, where)
+        return await read_stream(
+            response.status_code,
+            response.headers.raw,
+            response.stream,  # type: ignore[arg-type] # an async transport's stream is async
+            exchange,
+            bound,
+        )
     finally:
-        await response.stream.aclose()  # type: ignore[union-attr] # an async transport's stream is async
-    return HttpResponse(response.status_code, headers, body)
+        await response.stream.aclose()  # type: ignore[union-attr] # as above
 
 
-async def _collect(
-    response: httpx.Response, exchange: Exchange, max_bytes: int, where: str
-) -> bytes:
-    chunks: list[bytes] = []
-    size_bytes = 0
-    async for chunk in response.stream:  # type: ignore[union-attr] # as above
-        chunks.append(chunk)
-        size_bytes += len(chunk)
-        if size_bytes > max_bytes + SLACK_BYTES:
-            raise too_large(where)
+async def read_stream(  # noqa: PLR0917 # the parts of an answer, as every library names them
+    status: int,
+    raw_headers: Iterable[tuple[bytes, bytes]],
+    stream: AsyncIterator[bytes],
+    exchange: Exchange,
+    bound: Bound,
+) -> HttpResponse:
+    """Read an answer's body; raises as `read_whole` does. Closing it is the caller's."""
+    headers = {
+        name.decode("latin-1").lower(): value.decode("latin-1") for name, value in raw_headers
+    }
+    bound.check_head(headers)
+    collected = bound.collect()
+    async for chunk in stream:
+        collected.add(chunk)
         if exchange.deadline.has_passed():
             raise httpx.ReadTimeout("the deadline has passed")
-    if size_bytes > max_bytes:
-        raise too_large(where)
-    return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+    return HttpResponse(status, headers, collected.whole())
 
 
-def _declared_bytes(headers: dict[str, str]) -> int:
+def _declared_bytes(headers: Mapping[str, str]) -> int:
     text = headers.get("content-length", "")
     return int(text) if text.isdecimal() and len(text) < 20 else 0
-
-
-def _check_encoding(headers: dict[str, str], where: str) -> None:
-    encoding = headers.get("content-encoding", "identity").strip().lower()
-    if encoding not in ("", "identity"):
-        raise ResponseFormatError(f"{where}: the answer is compressed, which was not asked for")

@@ -1,4 +1,4 @@
-"""How a request travels and its deadline holds: over our own pool, or over a transport of the caller's."""
+"""What carries a request and how its deadline holds: the interface, and a transport of the caller's behind it."""
 
 import asyncio
 from typing import Protocol
@@ -6,11 +6,11 @@ from typing import Protocol
 import httpx
 
 from memotel.errors import TransportError
-from memotel.http.bodies import read_whole
+from memotel.http.bodies import Bound, read_whole
 from memotel.http.errors import failure_of
 from memotel.http.exchange import Exchange
 from memotel.http.messages import HttpResponse
-from memotel.http.pool import PoolTransport
+from memotel.http.outgoing import Outgoing
 from memotel.outcomes import Phase
 
 MAX_ZOMBIES = 64
@@ -19,9 +19,7 @@ MAX_ZOMBIES = 64
 class Carrier(Protocol):
     """Carries one request to its whole answer."""
 
-    async def carry(
-        self, request: httpx.Request, exchange: Exchange, max_bytes: int
-    ) -> HttpResponse:
+    async def carry(self, request: Outgoing, exchange: Exchange, bound: Bound) -> HttpResponse:
         """Return the answer by the exchange's deadline; raises what the transport raises."""
         ...
 
@@ -37,34 +35,6 @@ class Carrier(Protocol):
     def connections(self) -> int:
         """How many connections are held, in use or idle; 0 where nobody can say."""
         ...
-
-
-class PoolCarrier:
-    """Over our own pool, where each wait ends at the deadline by itself."""
-
-    def __init__(self, transport: PoolTransport, where: str) -> None:
-        self.transport = transport
-        self._where = where
-
-    async def carry(
-        self, request: httpx.Request, exchange: Exchange, max_bytes: int
-    ) -> HttpResponse:
-        """Send and read in the caller's task."""
-        response = await self.transport.handle_async_request(request)
-        return await read_whole(response, exchange, max_bytes, self._where)
-
-    async def warm(self) -> None:
-        """Open a connection, unless there is one."""
-        await self.transport.warm()
-
-    async def aclose(self) -> None:
-        """Close every connection."""
-        await self.transport.aclose()
-
-    @property
-    def connections(self) -> int:
-        """How many connections the pool holds."""
-        return self.transport.connections
 
 
 class ForeignCarrier:
@@ -83,9 +53,7 @@ class ForeignCarrier:
         self._max_zombies = max_zombies
         self.zombies: set[asyncio.Task[HttpResponse]] = set()
 
-    async def carry(
-        self, request: httpx.Request, exchange: Exchange, max_bytes: int
-    ) -> HttpResponse:
+    async def carry(self, request: Outgoing, exchange: Exchange, bound: Bound) -> HttpResponse:
         """Send and read in a task of its own, and wait for it until the deadline."""
         if len(self.zombies) >= self._max_zombies:
             raise TransportError(
@@ -93,10 +61,11 @@ class ForeignCarrier:
                 is_unsent=True,
             )
         left_s = exchange.deadline.remaining_s()
-        request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), left_s)
+        asked = request.as_httpx()
+        asked.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), left_s)
         exchange.is_sent = True  # perhaps: a foreign transport tells nothing on its way
         exchange.progress.phase = Phase.READ
-        task = asyncio.ensure_future(self._work(request, exchange, max_bytes))
+        task = asyncio.ensure_future(self._work(asked, exchange, bound))
         await asyncio.wait({task}, timeout=max(left_s, 0))
         if task.done():
             return self._result_of(task)
@@ -110,12 +79,10 @@ class ForeignCarrier:
             return task.result()
         raise failure_of(error, self._where)
 
-    async def _work(
-        self, request: httpx.Request, exchange: Exchange, max_bytes: int
-    ) -> HttpResponse:
+    async def _work(self, request: httpx.Request, exchange: Exchange, bound: Bound) -> HttpResponse:
         response = await self._transport.handle_async_request(request)
         exchange.has_response = True
-        return await read_whole(response, exchange, max_bytes, self._where)
+        return await read_whole(response, exchange, bound)
 
     def _bury(self, task: asyncio.Task[HttpResponse]) -> None:
         self.zombies.discard(task)

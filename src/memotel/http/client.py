@@ -1,7 +1,7 @@
 """The HTTP client of one account: one request at a time to its answer, by a deadline that nothing can stretch."""
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine
 from functools import cache
 from importlib.metadata import version
 from typing import Any, TypeVar
@@ -12,23 +12,24 @@ from memotel.config import NetworkPolicy
 from memotel.deadline import Deadline, current_deadline
 from memotel.errors import (
     BudgetExceededError,
-    ConfigurationError,
     MemotelError,
     TransportError,
 )
-from memotel.http.bodies import SLACK_BYTES
+from memotel.http.bodies import SLACK_BYTES, Bound
 from memotel.http.carriers import Carrier
 from memotel.http.engines import Maker
 from memotel.http.errors import memotel_error
 from memotel.http.exchange import Exchange, Progress, current_exchange
 from memotel.http.messages import HttpRequest, HttpResponse
+from memotel.http.outgoing import Fields, Outgoing, field_of
 from memotel.http.resolver import Resolver, shared_resolver
 from memotel.http.routes import direct_route
 from memotel.outcomes import Phase
 from memotel.settings import read_environment
 
 MAX_KNOWN_PATHS = 64
-Header = tuple[str, str]
+MAX_KNOWN_HEADERS = 16
+Headers = tuple[tuple[str, str], ...]
 T = TypeVar("T")
 
 
@@ -59,10 +60,19 @@ class HttpClient:
         self._policy = policy
         self._resolver = resolver
         self._free = asyncio.Semaphore(pool_size)
-        self._urls: dict[str, httpx.URL] = {}
+        self._bound = Bound(policy.max_response_bytes, self._where)
+        self._places: dict[str, tuple[httpx.URL, bytes]] = {}
+        self._known: dict[Headers, Fields] = {}
         self._carrier: Carrier | None = None
         self._is_closed = False
-        self._common = _encoded(policy.headers.items())
+        self._common = dict(field_of(name, value) for name, value in policy.headers.items())
+        self._usual = {
+            b"host": httpx.URL(base_url).netloc,
+            b"user-agent": user_agent().encode(),
+            b"accept": b"application/json",
+            b"accept-encoding": b"identity",
+            b"content-type": b"application/json",
+        }
 
     @property
     def connections(self) -> int:
@@ -73,7 +83,7 @@ class HttpClient:
         self,
         request: HttpRequest,
         *,
-        headers: tuple[Header, ...] = (),
+        headers: Headers = (),
         deadline: Deadline,
         progress: Progress,
     ) -> HttpResponse:
@@ -125,7 +135,7 @@ class HttpClient:
         await carrier.warm()
 
     async def _sent(
-        self, request: HttpRequest, headers: tuple[Header, ...], exchange: Exchange
+        self, request: HttpRequest, headers: Headers, exchange: Exchange
     ) -> HttpResponse:
         await self._admitted(exchange)
         try:
@@ -151,13 +161,11 @@ class HttpClient:
             ) from None
 
     async def _carried(
-        self, request: HttpRequest, headers: tuple[Header, ...], exchange: Exchange
+        self, request: HttpRequest, headers: Headers, exchange: Exchange
     ) -> HttpResponse:
         self._refuse_if_closed()
         carrier = self._carrier or await self._prepare(exchange)
-        response = await carrier.carry(
-            self._outgoing(request, headers), exchange, self._policy.max_response_bytes
-        )
+        response = await carrier.carry(self._outgoing(request, headers), exchange, self._bound)
         if response.status == 407:
             raise TransportError(
                 f"{self._where}: the proxy wants credentials (407): put them into the proxy URL",
@@ -184,36 +192,38 @@ class HttpClient:
         if self._is_closed:
             raise TransportError(f"the client for {self._where} is closed", is_unsent=True)
 
-    def _outgoing(self, request: HttpRequest, headers: tuple[Header, ...]) -> httpx.Request:
-        url = self._urls.get(request.path)
-        if url is None:
-            url = httpx.URL(self._base_url + request.path)
-            if len(self._urls) < MAX_KNOWN_PATHS:
-                self._urls[request.path] = url
-        return httpx.Request(
-            request.method,
-            url,
-            headers=self._headers(request, headers, url),
-            stream=httpx.ByteStream(request.body or b""),
-        )
-
-    def _headers(
-        self, request: HttpRequest, headers: tuple[Header, ...], url: httpx.URL
-    ) -> list[tuple[bytes, bytes]]:
-        chosen: dict[bytes, bytes] = {
-            b"host": url.netloc,
-            b"user-agent": user_agent().encode(),
-            b"accept": b"application/json",
-            b"accept-encoding": b"identity",
-        }
-        if request.body is not None:
-            chosen[b"content-type"] = b"application/json"
-        for name, value in (*headers, *request.headers):
-            chosen[name.lower().encode()] = _checked(name, value)
+    def _outgoing(self, request: HttpRequest, headers: Headers) -> Outgoing:
+        url, target = self._place(request.path)
+        chosen = self._usual.copy()
+        if request.body is None:
+            del chosen[b"content-type"]
+        chosen.update(self._fields(headers))
+        chosen.update(field_of(name, value) for name, value in request.headers)
         chosen.update(self._common)
         if request.body is not None:
-            chosen[b"content-length"] = str(len(request.body)).encode()
-        return list(chosen.items())
+            chosen[b"content-length"] = b"%d" % len(request.body)
+        return Outgoing(request.method, url, target, tuple(chosen.items()), request.body)
+
+    def _place(self, path: str) -> tuple[httpx.URL, bytes]:
+        place = self._places.get(path)
+        if place is None:
+            url = httpx.URL(self._base_url + path)
+            place = url, url.raw_path
+            if len(self._places) < MAX_KNOWN_PATHS:
+                self._places[path] = place
+        return place
+
+    def _fields(self, headers: Headers) -> Fields:
+        """Return an account's headers as they are written; they hardly ever change."""
+        if not headers:
+            return ()
+        fields = self._known.get(headers)
+        if fields is None:
+            fields = tuple(field_of(name, value) for name, value in headers)
+            if len(self._known) >= MAX_KNOWN_HEADERS:
+                self._known.clear()
+            self._known[headers] = fields
+        return fields
 
     async def aclose(self) -> None:
         """Close every connection; requests in flight end as `TransportError`. Idempotent."""
@@ -227,15 +237,3 @@ class HttpClient:
 def user_agent() -> str:
     """Return what we call ourselves: `memotel/<version>`."""
     return f"memotel/{version('memotel')}"
-
-
-def _encoded(headers: Iterable[Header]) -> list[tuple[bytes, bytes]]:
-    return [(name.lower().encode(), _checked(name, value)) for name, value in headers]
-
-
-def _checked(name: str, value: str) -> bytes:
-    if "\n" in value or "\r" in value or "\0" in value:
-        raise ConfigurationError(
-            f"the header {name} must not hold line breaks; look at the API key and headers="
-        )
-    return value.encode()

@@ -1,18 +1,17 @@
-"""What carries a client's requests, chosen by its policy and by what is installed, made at the first request."""
+"""What carries a client's requests, chosen by its policy, made at the first request."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 
 import httpx
 
 from memotel.config import NetworkPolicy
 from memotel.errors import ConfigurationError
-from memotel.http.carriers import Carrier, ForeignCarrier, PoolCarrier
+from memotel.http.carriers import Carrier, ForeignCarrier
 from memotel.http.exchange import Exchange
 from memotel.http.fast import FastCarrier, fast_transport
-from memotel.http.pool import PoolTransport
+from memotel.http.pool import Pool
 from memotel.http.resolver import Resolver
 from memotel.http.routes import Route, direct_route, find_route
 
@@ -60,10 +59,7 @@ class Maker:
 
     def _pooled(self, route: Route, engine: str) -> Carrier:
         core = import_module(engine)
-        transport = PoolTransport(
-            self.policy, route, self.resolver, user_agent=self.user_agent, core=core
-        )
-        return PoolCarrier(transport, self.where)
+        return Pool(self.policy, route, self.resolver, user_agent=self.user_agent, core=core)
 
 
 def _foreign(transport: object, where: str) -> Carrier:
@@ -75,10 +71,8 @@ def _foreign(transport: object, where: str) -> Carrier:
 def engine_of(policy: NetworkPolicy, route: Route) -> str:
     """Return the engine for a route.
 
-    "auto" is aiohttp where the extra `fast` is installed, else httpcore. Through a proxy aiohttp gives way to
-    httpcore, whose tunnels are ours and as bounded as the rest.
+    "auto" is httpcore: with uvloop below it a request costs less than half of what aiohttp takes. Through a proxy
+    aiohttp gives way to httpcore, whose tunnels are ours and as bounded as the rest.
     """
-    engine: str = policy.engine
-    if engine == "auto":
-        engine = "aiohttp" if find_spec("httpx_aiohttp") is not None else "httpcore"
+    engine: str = "httpcore" if policy.engine == "auto" else policy.engine
     return "httpcore" if engine == "aiohttp" and route.proxy is not None else engine

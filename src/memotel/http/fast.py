@@ -13,10 +13,11 @@ from typing import Any, TypedDict
 import httpx
 
 from memotel.config import NetworkPolicy
-from memotel.http.bodies import read_whole
+from memotel.http.bodies import Bound, read_whole
 from memotel.http.errors import failure_of
 from memotel.http.exchange import Exchange, current_exchange, enter, time_left_s
 from memotel.http.messages import HttpResponse
+from memotel.http.outgoing import Outgoing
 from memotel.http.resolver import Resolver
 from memotel.outcomes import Phase
 
@@ -34,17 +35,16 @@ class FastCarrier:
         self._transport = transport
         self._where = where
 
-    async def carry(
-        self, request: httpx.Request, exchange: Exchange, max_bytes: int
-    ) -> HttpResponse:
+    async def carry(self, request: Outgoing, exchange: Exchange, bound: Bound) -> HttpResponse:
         """Send and read within one timer."""
-        if int(request.headers.get("content-length", 0)) <= MAX_WHOLE_BYTES:
-            request.read()  # else aiohttp sends it piece by piece, and chunks where there is no body at all
+        asked = request.as_httpx()
+        if len(request.body or b"") <= MAX_WHOLE_BYTES:
+            asked.read()  # else aiohttp sends it piece by piece, and chunks where there is no body at all
         try:
             async with asyncio.timeout(exchange.deadline.remaining_s()):
-                response = await self._transport.handle_async_request(request)
+                response = await self._transport.handle_async_request(asked)
                 exchange.has_response = True
-                return await read_whole(response, exchange, max_bytes, self._where)
+                return await read_whole(response, exchange, bound)
         except TimeoutError:
             raise httpx.ReadTimeout("the deadline has passed") from None
         except Exception as error:  # noqa: BLE001 # aiohttp's own classes too, and each is raised again below

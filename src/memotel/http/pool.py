@@ -1,18 +1,19 @@
-"""The transport of our own: httpx's interface over the connections of httpcore (or its fork), over our network.
+"""The connections of our own: over the network interfaces of httpcore (or its fork), each wait ending at the deadline.
 
-`httpx.AsyncHTTPTransport` takes no network backend, so this is the same thing again in its few lines. httpcore's
-exceptions pass as they are: `memotel.http.errors` maps both libraries'.
+The exceptions of either pass as they are: `memotel.http.errors` maps both libraries'.
 """
 
-from collections.abc import AsyncIterator
 from types import ModuleType
 
 import httpcore
-import httpx
 
 from memotel.config import NetworkPolicy
+from memotel.http.bodies import Bound, read_stream
 from memotel.http.connections import ConnectionStack
+from memotel.http.exchange import Exchange
+from memotel.http.messages import HttpResponse
 from memotel.http.network import DeadlineBackend
+from memotel.http.outgoing import Outgoing
 from memotel.http.parking import ParkingBackend
 from memotel.http.proxies import Proxy
 from memotel.http.resolver import Resolver
@@ -22,11 +23,11 @@ from memotel.http.tunnel import TunnelBackend
 CLOSE_GRACE_S = 0.5
 
 
-class PoolTransport(httpx.AsyncBaseTransport):
+class Pool:
     """One client's connections: HTTP/1.1 only, kept alive, never waited for.
 
-    There is no bound here, so nobody ever waits inside httpcore; the client that sends through it bounds the requests
-    in flight, and with them the connections. Plain http through a proxy is httpcore's own proxy pool.
+    There is no bound here, so nobody ever waits inside; the client that sends through it bounds the requests in
+    flight, and with them the connections. Plain http through a proxy is httpcore's own proxy pool.
     """
 
     def __init__(
@@ -39,7 +40,6 @@ class PoolTransport(httpx.AsyncBaseTransport):
         core: ModuleType = httpcore,
     ) -> None:
         self._core = core
-        self._keepalive_s = policy.keepalive_s
         self._route = route
         self._network = DeadlineBackend(resolver, core)
         proxy = route.proxy
@@ -48,26 +48,21 @@ class PoolTransport(httpx.AsyncBaseTransport):
             self._parking = ParkingBackend(tunnel, policy.keepalive_s)
         else:
             self._parking = ParkingBackend(self._network, policy.keepalive_s)
-        self._pool: ConnectionStack | httpcore.AsyncConnectionPool = (
-            self._direct() if proxy is None or route.is_tls else self._forwarding(proxy)
+        self._lines = ConnectionStack(
+            route, self._parking, keepalive_s=policy.keepalive_s, core=core
         )
+        self._forwarding: httpcore.AsyncConnectionPool | None = None
+        if proxy is not None and not route.is_tls:
+            self._forwarding = self._through(proxy, policy.keepalive_s)
 
-    def _direct(self) -> ConnectionStack:
-        return ConnectionStack(
-            self._core,
-            context=self._route.context,
-            keepalive_s=self._keepalive_s,
-            network=self._parking,
-        )
-
-    def _forwarding(self, proxy: Proxy) -> httpcore.AsyncConnectionPool:
+    def _through(self, proxy: Proxy, keepalive_s: float) -> httpcore.AsyncConnectionPool:
         headers = [("Proxy-Authorization", proxy.authorization)] if proxy.authorization else []
         pool: httpcore.AsyncConnectionPool = self._core.AsyncHTTPProxy(
             proxy_url=self._core.URL(proxy.url),
             proxy_headers=headers,
             proxy_ssl_context=self._route.context if proxy.scheme == "https" else None,
             max_connections=None,
-            keepalive_expiry=self._keepalive_s,
+            keepalive_expiry=keepalive_s,
             network_backend=self._parking,
         )
         return pool
@@ -78,50 +73,30 @@ class PoolTransport(httpx.AsyncBaseTransport):
         host, port, context = route.address, route.port, route.context
         if route.proxy is not None and not route.is_tls:
             host, port = route.proxy.host, route.proxy.port
-        if not (self._pool.connections or self._parking.is_taken(host, port)):
+        if not (self.connections or self._parking.is_taken(host, port)):
             await self._parking.park(host, port, context)
 
     @property
     def connections(self) -> int:
-        """How many connections the pool holds, in use or idle."""
-        return len(self._pool.connections)
+        """How many connections are held, in use or idle."""
+        forwarding = self._forwarding
+        return len(self._lines.connections if forwarding is None else forwarding.connections)
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Send one request; the body is read from the response's stream."""
-        url = request.url
-        response = await self._pool.handle_async_request(
-            self._core.Request(
-                method=request.method,
-                url=self._core.URL(
-                    scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
-                ),
-                headers=request.headers.raw,
-                content=request.stream,
-                extensions=request.extensions,
+    async def carry(self, request: Outgoing, exchange: Exchange, bound: Bound) -> HttpResponse:
+        """Send and read in the caller's task; each wait ends at the deadline by itself."""
+        if self._forwarding is None:
+            return await self._lines.exchange(request, bound)
+        response = await self._forwarding.handle_async_request(request.as_httpcore(self._core))
+        try:
+            return await read_stream(
+                response.status, response.headers, response.aiter_stream(), exchange, bound
             )
-        )
-        return httpx.Response(
-            response.status,
-            headers=response.headers,
-            stream=_Body(response),
-            extensions=response.extensions,
-        )
+        finally:
+            await response.aclose()
 
     async def aclose(self) -> None:
         """Close every connection, politely for half a second."""
-        await self._pool.aclose()
+        await self._lines.aclose()
+        if self._forwarding is not None:
+            await self._forwarding.aclose()
         await self._network.aclose(CLOSE_GRACE_S)
-
-
-class _Body(httpx.AsyncByteStream):
-    """The body of one answer; closing it before its end closes the connection."""
-
-    def __init__(self, response: httpcore.Response) -> None:
-        self._response = response
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for chunk in self._response.aiter_stream():
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self._response.aclose()
