@@ -5,9 +5,10 @@ from collections.abc import Callable
 from memotel.errors import ServiceError
 from memotel.outcomes import WriteOutcome
 from memotel.values import Write
+from memotel.writes.books import KEPT
 from memotel.writes.deadletters import DeadLetter, DeadLetters
 from memotel.writes.identity import Sightings
-from memotel.writes.ledger import KEPT, Ledger
+from memotel.writes.ledger import Ledger
 from memotel.writes.notices import WriteNotices
 from memotel.writes.outbox import Entry
 from memotel.writes.waiting import Deliveries

@@ -13,13 +13,14 @@ from memotel.notices import Notices
 from memotel.outcomes import Adapter, Provider, RefusalReason, WriteOutcome
 from memotel.values import FlushReport, Receipt, ReceiptStatus, Turn, Write, WriteAnswer
 from memotel.writes import exit as at_exit
+from memotel.writes.books import KEPT, Totals
 from memotel.writes.clocks import Clocks
 from memotel.writes.deadletters import DeadLetter, DeadLetters
 from memotel.writes.drain import Drain, Gates, Loop, Send
 from memotel.writes.endings import Endings
 from memotel.writes.history import History
 from memotel.writes.identity import Sightings
-from memotel.writes.ledger import KEPT, Ledger, Totals
+from memotel.writes.ledger import Ledger
 from memotel.writes.notices import WriteNotices
 from memotel.writes.outbox import Entry, MemoryOutbox, Outbox
 from memotel.writes.redaction import Handed, Redaction

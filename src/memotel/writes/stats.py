@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from memotel.writes.ledger import Totals
+from memotel.writes.books import Totals
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,372 @@
+"""One outbox file and its owner's hold on it: every move of a write and its count are one transaction."""
+
+import ctypes
+import os
+import sqlite3
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from memotel.outcomes import Provider, WriteOutcome
+from memotel.values import Write
+from memotel.writes import outboxschema as schema
+from memotel.writes.filelock import FileLock
+from memotel.writes.outboxreading import (
+    AccountBooks,
+    DeadRow,
+    read_books,
+    read_dead,
+    read_rows,
+)
+from memotel.writes.rows import COLUMNS, Row, pack, values_of
+
+_PUT = f"INSERT INTO writes ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 # fixed names
+_ADOPT = _PUT.replace("INSERT", "INSERT OR IGNORE", 1)
+_BURY = (
+    "INSERT OR REPLACE INTO dead (account, key, provider, accepted_at, died_at, cause, body)"
+    " SELECT account, key, provider, accepted_at, ?, ?, body FROM writes WHERE number = ?"
+)
+_KEEP_NEWEST = (
+    "DELETE FROM dead WHERE number IN"
+    " (SELECT number FROM dead WHERE account = ? ORDER BY number DESC LIMIT -1 OFFSET ?)"
+)
+
+
+Owner = tuple[str, str]
+"""(account key, provider)."""
+
+
+class OutboxFile:
+    """An outbox file that this process owns, from `create` or `take` to `release` or `remove`. Thread-safe.
+
+    Every method raises `sqlite3.Error` where the file cannot do it; then nothing has changed.
+    """
+
+    def __init__(self, path: Path, lock: FileLock, db: sqlite3.Connection) -> None:
+        self.path = path
+        self._flock = lock
+        self._db = db
+        self._lock = threading.Lock()
+        self._seen_version = self._data_version()
+        (last,) = db.execute("SELECT coalesce(max(number), 0) FROM writes").fetchone()
+        self._last_number = int(last)
+        self._place = _place_of(path)
+        self._is_open = True
+        _never_collect(db)
+
+    @classmethod
+    def create(cls, directory: Path, *, is_full_sync: bool = False) -> "OutboxFile":
+        """Make a file of our own in `directory`. Raises `OSError` or `sqlite3.Error`."""
+        while True:
+            path = directory / f"outbox-{time.time_ns():020d}-{uuid.uuid4().hex[:8]}{schema.SUFFIX}"
+            lock = FileLock.take(path, is_new=True)
+            if lock is not None:
+                break
+        try:
+            schema.create(path)
+            db = schema.connect(path, is_full_sync=is_full_sync)
+            origin = {"pid": os.getpid(), "host": os.uname().nodename, "created_at": time.time()}
+            put = "INSERT OR REPLACE INTO origin (name, value) VALUES (?, ?)"
+            db.executemany(put, [(name, str(value)) for name, value in origin.items()])
+        except BaseException:
+            _unlink(path)
+            lock.remove()
+            raise
+        return cls(path, lock, db)
+
+    @classmethod
+    def take(cls, path: Path) -> "OutboxFile | None":
+        """Take over the file at `path`; None where its owner lives, or it is gone.
+
+        Raises `OSError`, `sqlite3.Error` (`outboxschema.is_corrupt` tells damage), or `NewerFileError`.
+        """
+        lock = FileLock.take(path)
+        if lock is None:
+            return None
+        if not path.exists():
+            lock.remove()
+            return None
+        try:
+            db = schema.connect(path)
+            schema.check(db)
+            return cls(path, lock, db)
+        except BaseException:
+            lock.release()
+            raise
+
+    def put(self, write: Write, provider: Provider, size_bytes: int, expires_at: float) -> int:
+        """Keep an accepted write and return its number; 0 where its key waits already."""
+        with self._transaction() as db:
+            number = self._last_number + 1
+            row = Row(number, write, provider, size_bytes, expires_at)
+            try:
+                db.execute(_PUT, values_of(row))
+            except sqlite3.IntegrityError:
+                return 0
+            _count(db, (write.account, provider), accepted=1)
+            self._last_number = number
+            return number
+
+    def adopt(self, rows: Sequence[Row], *, came_in: str = "adopted") -> list[Row]:
+        """Take in rows of one account, all or none; return those whose key did not wait here already, renumbered."""
+        with self._transaction() as db:
+            taken = []
+            for row in rows:
+                own = replace(row, number=self._last_number + 1)
+                if db.execute(_ADOPT, values_of(own)).rowcount == 1:
+                    self._last_number += 1
+                    taken.append(own)
+            if rows:
+                first = rows[0]
+                _count(db, (first.write.account, first.provider), **{came_in: len(taken)})
+            return taken
+
+    def hand_over(self, account: str, provider: Provider, numbers: Sequence[int]) -> int:
+        """Forget rows that another file has taken in; return how many there were."""
+        return self._leave(account, provider, numbers, "handed_over")
+
+    def drop(self, account: str, provider: Provider, numbers: Sequence[int]) -> int:
+        """Forget rows that nobody can deliver; return how many there were."""
+        return self._leave(account, provider, numbers, WriteOutcome.DROPPED.value)
+
+    def _leave(
+        self, account: str, provider: Provider, numbers: Sequence[int], went_out: str
+    ) -> int:
+        with self._transaction() as db:
+            gone = sum(_delete(db, number) for number in numbers)
+            _count(db, (account, provider), **{went_out: gone})
+            return gone
+
+    def end(self, number: int, account: str, provider: Provider, outcome: WriteOutcome) -> None:
+        """Forget a row that has ended."""
+        with self._transaction() as db:
+            _end(db, number, (account, provider), outcome)
+
+    def bury(
+        self,
+        number: int,
+        account: str,
+        provider: Provider,
+        *,
+        cause: str,
+        died_at: float,
+        most: int,
+    ) -> None:
+        """Make a row a dead letter; the account's newest `most` stay."""
+        with self._transaction() as db:
+            db.execute(_BURY, (died_at, cause, number))
+            db.execute(_KEEP_NEWEST, (account, most))
+            _end(db, number, (account, provider), WriteOutcome.REJECTED)
+
+    def count(self, account: str, provider: Provider, **by: int) -> None:
+        """Count moves of writes that never had a row."""
+        with self._transaction() as db:
+            _count(db, (account, provider), **by)
+
+    def mark(self, marks: Sequence[tuple[float | None, float, int]]) -> None:
+        """Note since when rows are parked (None: they are not) and until when they are kept: (parked, expires, number)."""
+        with self._transaction() as db:
+            db.executemany(
+                "UPDATE writes SET parked_at = ?, expires_at = ? WHERE number = ?", marks
+            )
+
+    def prune(self, now: float, dead_max_age_s: float) -> None:
+        """Forget dead letters that are too old."""
+        with self._transaction() as db:
+            db.execute("DELETE FROM dead WHERE died_at < ?", (now - dead_max_age_s,))
+
+    def expire(self, now: float) -> int:
+        """End the rows that are past their time, whoever they belong to; return how many. For a file nobody delivers."""
+        with self._transaction() as db:
+            late = db.execute(
+                "SELECT number, account, provider, parked_at FROM writes WHERE expires_at < ?",
+                (now,),
+            ).fetchall()
+            for number, account, provider, parked_at in late:
+                outcome = WriteOutcome.EXPIRED if parked_at is None else WriteOutcome.QUOTA
+                _end(db, number, (account, provider), outcome)
+            return len(late)
+
+    def add_dead(self, letters: Sequence[DeadRow], most: int) -> None:
+        """Keep dead letters of one account that come from another file."""
+        with self._transaction() as db:
+            for each in letters:
+                write = each.write
+                db.execute(
+                    "INSERT OR IGNORE INTO dead (account, key, provider, accepted_at, died_at, cause, body)"
+                    " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (
+                        write.account,
+                        write.key,
+                        each.provider.value,
+                        write.accepted_at,
+                        each.letter.died_at,
+                        each.letter.cause,
+                        pack(write),
+                    ),
+                )
+            if letters:
+                db.execute(_KEEP_NEWEST, (letters[0].write.account, most))
+
+    def forget_dead(self, numbers: Sequence[int]) -> None:
+        """Forget dead letters."""
+        with self._transaction() as db:
+            db.executemany("DELETE FROM dead WHERE number = ?", [(each,) for each in numbers])
+
+    def books(self) -> dict[str, AccountBooks]:
+        """Return the books of every account, all of one instant."""
+        with self._lock:
+            return read_books(self._db)
+
+    def rows(self, account: str, *, limit: int = -1, after: int = 0) -> tuple[list[Row], list[int]]:
+        """Return an account's waiting writes, oldest first, and the numbers of unreadable ones."""
+        with self._lock:
+            return read_rows(self._db, account, limit=limit, after=after)
+
+    def dead(self, account: str) -> list[DeadRow]:
+        """Return an account's dead letters, oldest first."""
+        with self._lock:
+            return list(read_dead(self._db, account))
+
+    def was_touched(self) -> bool:
+        """Whether another process has changed the file since this was last asked: some rows may be gone."""
+        with self._lock:
+            version = self._data_version()
+            was_touched, self._seen_version = version != self._seen_version, version
+            return was_touched
+
+    def numbers(self) -> set[int]:
+        """Return the numbers of all waiting writes."""
+        with self._lock:
+            return {number for (number,) in self._db.execute("SELECT number FROM writes")}
+
+    def is_empty(self) -> bool:
+        """Whether nothing waits and no dead letter is kept."""
+        with self._lock:
+            (held,) = self._db.execute(
+                "SELECT EXISTS (SELECT 1 FROM writes) OR EXISTS (SELECT 1 FROM dead)"
+            ).fetchone()
+            return not held
+
+    def is_in_place(self) -> bool:
+        """Whether the file still lies where it was made: a removed directory takes it along."""
+        return _place_of(self.path) == self._place
+
+    def tidy(self) -> None:
+        """Empty the log of a file in which nothing waits, so that delivered words do not linger there."""
+        with self._lock:
+            log = schema.parts_of(self.path)[1]
+            if log.exists() and log.stat().st_size:
+                self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+
+    def release(self) -> None:
+        """Leave the file to whoever wants it; one in which there is nothing goes. Idempotent."""
+        try:
+            is_empty = self._is_open and self.is_empty()
+        except sqlite3.Error:
+            is_empty = False
+        if self._close():
+            if is_empty:
+                _unlink(self.path)
+                self._flock.remove()
+            else:
+                self._flock.release()
+
+    def set_aside(self) -> Path:
+        """Put a damaged file out of the way, for somebody to look at; return where it is."""
+        self._close()
+        place = set_aside(self.path)
+        self._flock.remove()
+        return place
+
+    def _close(self) -> bool:
+        """Close the connection; return whether it was open."""
+        with self._lock:
+            was_open, self._is_open = self._is_open, False
+            self._db.close()
+            return was_open
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            before = self._last_number
+            self._db.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._db
+                self._db.execute("COMMIT")
+            except BaseException:
+                self._last_number = before
+                _roll_back(self._db)
+                raise
+
+    def _data_version(self) -> int:
+        return int(self._db.execute("PRAGMA data_version").fetchone()[0])
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file to `<name>.corrupt-<time>`, its log with it; return its new place."""
+    place = path.with_name(f"{path.name}.corrupt-{int(time.time())}")
+    file, log, index = schema.parts_of(path)
+    file.rename(place)
+    if log.exists():
+        log.rename(log.with_name(f"{place.name}-wal"))
+    index.unlink(missing_ok=True)
+    return place
+
+
+def _count(db: sqlite3.Connection, owner: Owner, **by: int) -> None:
+    sets = ", ".join(f"{name} = {name} + ?" for name in by)
+    change = f"UPDATE totals SET {sets} WHERE account = ?"  # noqa: S608 # names of our own columns
+    values = (*by.values(), owner[0])
+    if db.execute(change, values).rowcount == 0:
+        db.execute("INSERT INTO totals (account, provider) VALUES (?, ?)", owner)
+        db.execute(change, values)
+
+
+def _delete(db: sqlite3.Connection, number: int) -> int:
+    return db.execute("DELETE FROM writes WHERE number = ?", (number,)).rowcount
+
+
+def _end(db: sqlite3.Connection, number: int, owner: Owner, outcome: WriteOutcome) -> None:
+    """Delete a row and count its end. One that was purged while it was in flight was counted `dropped` then."""
+    by = {outcome.value: 1}
+    if _delete(db, number) == 0:
+        by = {WriteOutcome.DROPPED.value: -1, **by} if outcome is not WriteOutcome.DROPPED else {}
+    if by:
+        _count(db, owner, **by)
+
+
+def _roll_back(db: sqlite3.Connection) -> None:
+    try:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+    except sqlite3.Error:
+        pass  # what brought us here rolled it back already
+
+
+def _unlink(path: Path) -> None:
+    for part in schema.parts_of(path):
+        part.unlink(missing_ok=True)
+
+
+def _place_of(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _never_collect(db: sqlite3.Connection) -> None:
+    """Keep the interpreter from closing a connection by itself.
+
+    SQLite forbids a forked child to touch what it inherited, and the interpreter would close it when the child ends.
+    An owner closes on purpose.
+    """
+    api = getattr(ctypes, "pythonapi", None)
+    if api is not None:
+        api.Py_IncRef(ctypes.py_object(db))

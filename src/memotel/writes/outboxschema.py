@@ -1,0 +1,106 @@
+"""The form of an outbox file: tables, version, and how a connection to one is made."""
+
+import os
+import sqlite3
+from pathlib import Path
+from typing import Final
+
+from memotel.outcomes import WriteOutcome
+
+VERSION: Final = 1
+"""`PRAGMA user_version` of the files that this code writes; it reads every one up to it."""
+
+SUFFIX: Final = ".db"
+BUSY_TIMEOUT_S: Final = 1.0
+"""How long a statement waits for another process, which only `memotel outbox` can be."""
+
+CAME_IN: Final = ("accepted", "adopted", "resent")
+WENT_OUT: Final = (*(outcome.value for outcome in WriteOutcome), "handed_over")
+_NUMBERS: Final = ", ".join(f"{name} INTEGER NOT NULL DEFAULT 0" for name in CAME_IN + WENT_OUT)
+_WRITE: Final = (
+    "number INTEGER PRIMARY KEY, account TEXT NOT NULL, key TEXT NOT NULL, provider TEXT NOT NULL,"
+    " accepted_at REAL NOT NULL, body BLOB NOT NULL"
+)
+_UNIQUE: Final = "UNIQUE (account, key)"
+_SCHEMA: Final = (
+    f"CREATE TABLE writes ({_WRITE}, size_bytes INTEGER NOT NULL, expires_at REAL NOT NULL, parked_at REAL, {_UNIQUE})",
+    f"CREATE TABLE dead ({_WRITE}, died_at REAL NOT NULL, cause TEXT NOT NULL, {_UNIQUE})",
+    f"CREATE TABLE totals (account TEXT PRIMARY KEY, provider TEXT NOT NULL, {_NUMBERS}) WITHOUT ROWID",
+    "CREATE TABLE origin (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+)
+_CORRUPT: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+class NewerFileError(Exception):
+    """The file was written by a newer memotel: this one leaves it alone."""
+
+
+def is_corrupt(error: BaseException) -> bool:
+    """Whether an error says that the file itself is damaged, rather than the disk full or a lock taken."""
+    code = getattr(error, "sqlite_errorcode", None)
+    return code is not None and code & 0xFF in _CORRUPT
+
+
+def create(path: Path) -> None:
+    """Make an empty file that only its user can read. Raises `OSError`, also where there is one."""
+    os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600))
+
+
+def connect(path: Path, *, is_full_sync: bool = False) -> sqlite3.Connection:
+    """Open the file at `path`, in write-ahead mode; a commit survives the process, and the machine where `is_full_sync`.
+
+    Raises `sqlite3.Error` where it cannot be opened or is damaged, `NewerFileError` where a newer memotel made it.
+    """
+    db = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw",
+        uri=True,
+        isolation_level=None,
+        check_same_thread=False,
+        timeout=BUSY_TIMEOUT_S,
+    )
+    try:
+        _prepare(db, is_full_sync=is_full_sync)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _prepare(db: sqlite3.Connection, *, is_full_sync: bool) -> None:
+    (version,) = db.execute("PRAGMA user_version").fetchone()
+    if version > VERSION:
+        raise NewerFileError(f"version {version}, this memotel knows {VERSION}")
+    db.execute("PRAGMA journal_mode = WAL")
+    db.execute(f"PRAGMA synchronous = {'FULL' if is_full_sync else 'NORMAL'}")
+    db.execute("PRAGMA secure_delete = ON")
+    db.execute("PRAGMA temp_store = MEMORY")
+    if version == 0:
+        _make_tables(db)
+
+
+def _make_tables(db: sqlite3.Connection) -> None:
+    db.execute("BEGIN IMMEDIATE")
+    if db.execute("PRAGMA user_version").fetchone() == (0,):
+        for statement in _SCHEMA:
+            db.execute(statement)
+        db.execute(f"PRAGMA user_version = {VERSION}")
+    db.execute("COMMIT")
+
+
+def check(db: sqlite3.Connection) -> None:
+    """Raise `sqlite3.DatabaseError` where the file is damaged; reads all of it."""
+    (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
+    if said != "ok":
+        error = sqlite3.DatabaseError("the file is damaged")
+        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+        raise error
+
+
+def outbox_files(directory: Path) -> list[Path]:
+    """Return the outbox files of a directory, oldest name first; an absent directory has none."""
+    return sorted(directory.glob(f"outbox-*{SUFFIX}"))
+
+
+def parts_of(path: Path) -> tuple[Path, Path, Path]:
+    """Return the files that make up an outbox file beside its lock: itself, its log, its index."""
+    return path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
