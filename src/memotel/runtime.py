@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from memotel.counts import Counts
 from memotel.errors import MemotelError
+from memotel.nudges import Nudges
 from memotel.settings import read_environment
 
 T = TypeVar("T")
@@ -27,6 +28,7 @@ class BackgroundLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._nudges = Nudges(self.call_soon)
 
     def start(self) -> asyncio.AbstractEventLoop:
         """Return the running loop, starting it if need be. Thread-safe."""
@@ -59,6 +61,10 @@ class BackgroundLoop:
     def call_soon(self, function: Callable[..., object], *args: object) -> None:
         """Run `function` on the loop, soon. Thread-safe."""
         self.start().call_soon_threadsafe(function, *args)
+
+    def call_in_a_moment(self, function: Callable[[], object]) -> None:
+        """Run `function` on the loop a moment later; costs the caller next to nothing. Thread-safe."""
+        self._nudges.add(function)
 
     def spawn(self, coroutine: Coroutine[Any, Any, object]) -> None:
         """Run `coroutine` as a task of the loop; its errors are the coroutine's own to handle. Thread-safe.
@@ -146,6 +152,7 @@ class Runtime:
         self.accounts: dict[str, Any] = {}
         self.sweep_at = SWEEP_AT
         self.notices: dict[str, Any] = {}
+        self.outboxes: dict[str, Any] = {}
         self.lock = threading.RLock()
         self.pid = os.getpid()
 

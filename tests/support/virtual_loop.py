@@ -44,6 +44,9 @@ class LoopHere:
     def call_soon(self, function: Callable[..., object], *args: object) -> None:
         self._loop.call_soon(function, *args)
 
+    def call_in_a_moment(self, function: Callable[[], object]) -> None:
+        self._loop.call_soon(function)
+
     def is_current(self) -> bool:
         return False
 
