@@ -1,7 +1,7 @@
 """One request and one response, as backends speak of them: no httpx types, bodies already in memory."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,10 @@ class HttpRequest:
 
     def with_headers(self, headers: tuple[tuple[str, str], ...]) -> "HttpRequest":
         """Return this request with `headers` added."""
-        return replace(self, headers=self.headers + headers) if headers else self
+        if not headers:
+            return self
+        # Every request passes here twice, and `dataclasses.replace` costs three times as much.
+        return HttpRequest(self.method, self.path, self.template, self.body, self.headers + headers)
 
 
 @dataclass(frozen=True, slots=True)

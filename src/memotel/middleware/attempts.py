@@ -84,11 +84,12 @@ class _Recorder:
         """Count the attempt and start its span."""
         kept = call.trace if isinstance(call.trace, Trace) else Trace(INVALID_SPAN, Context())
         number = kept.next_attempt(request.method, request.template)
-        call.attempts = max(call.attempts, number)
+        if number > call.attempts:
+            call.attempts = number
         context = kept.context
         is_watched = not (context and is_http_suppressed(context))
         started = _Attempt(request, context, is_watched, monotonic())
-        if started.is_watched:
+        if is_watched:
             self._start_span(started, number)
         return started
 
@@ -106,7 +107,7 @@ class _Recorder:
         spanned = trace.set_span_in_context(started.span, parent)
         started.context, started.is_attached = without_http_spans(spanned), True
         if self._propagate:
-            started.request = request.with_headers(trace_headers(spanned))
+            started.request = request.with_headers(trace_headers(started.span.get_span_context()))
 
     def _constant_attributes(self, method: str, template: str) -> dict[str, Value]:
         return {
@@ -140,29 +141,25 @@ class _Recorder:
     def _labels_of(
         self, method: str, error_type: str | None, status: int | None
     ) -> dict[str, Value]:
-        return {
+        labels: dict[str, Value] = {
             names.HTTP_REQUEST_METHOD: method,
             names.SERVER_ADDRESS: self._identity.address,
             names.SERVER_PORT: self._identity.port,
-            **_ending(error_type, status),
         }
+        if status is not None:
+            labels[names.HTTP_RESPONSE_STATUS_CODE] = status
+        if error_type is not None:
+            labels[names.ERROR_TYPE] = error_type
+        return labels
 
 
 def _end_span(span: Span, error_type: str | None, status: int | None) -> None:
     if error_type is not None:
         span.set_status(StatusCode.ERROR)
-    span.set_attributes(_ending(error_type, status))
-    span.end()
-
-
-@lru_cache(_KINDS)
-def _ending(error_type: str | None, status: int | None) -> dict[str, Value]:
-    attributes: dict[str, Value] = {}
+        span.set_attribute(names.ERROR_TYPE, error_type)
     if status is not None:
-        attributes[names.HTTP_RESPONSE_STATUS_CODE] = status
-    if error_type is not None:
-        attributes[names.ERROR_TYPE] = error_type
-    return attributes
+        span.set_attribute(names.HTTP_RESPONSE_STATUS_CODE, status)
+    span.end()
 
 
 def origin(identity: Identity) -> str:

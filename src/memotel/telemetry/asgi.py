@@ -4,7 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from prometheus_client import REGISTRY, CollectorRegistry, make_wsgi_app
+from prometheus_client import REGISTRY, CollectorRegistry
+
+from memotel.telemetry.serving import application
 
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -17,7 +19,7 @@ def serve(registry: CollectorRegistry = REGISTRY) -> App:
 
     Collection runs on a worker thread: thousands of series take longer than an event loop may be held up.
     """
-    wsgi = make_wsgi_app(registry)
+    wsgi = application(registry)
 
     def answer(environ: dict[str, str]) -> tuple[int, list[tuple[bytes, bytes]], bytes]:
         started: list[tuple[str, list[tuple[str, str]]]] = []

@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from wsgiref.simple_server import WSGIServer
 
-from prometheus_client import REGISTRY, CollectorRegistry, start_http_server
+from prometheus_client import REGISTRY, CollectorRegistry
 
 from memotel import runtime
 from memotel.config import check
 from memotel.errors import ConfigurationError
 from memotel.settings import read_environment
 from memotel.telemetry.exposition import PrometheusReader
+from memotel.telemetry.serving import start_server
 
 HOST_VARIABLE = "OTEL_EXPORTER_PROMETHEUS_HOST"
 PORT_VARIABLE = "OTEL_EXPORTER_PROMETHEUS_PORT"
@@ -125,10 +126,9 @@ class Endpoint:
 
 def _listen(address: Address, registry: CollectorRegistry) -> WSGIServer:
     try:
-        server, _ = start_http_server(address.port, address.host, registry)
+        return start_server(address.host, address.port, registry)
     except OSError as error:
         raise ConfigurationError(_complaint(address, error)) from error
-    return server
 
 
 def _complaint(address: Address, error: OSError) -> str:

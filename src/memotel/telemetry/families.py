@@ -5,11 +5,12 @@ two series share a name and all labels the first one stands, for duplicates woul
 """
 
 import bisect
+import itertools
 import json
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 
 from opentelemetry.sdk.metrics import Exemplar as Measured
 from opentelemetry.sdk.metrics.export import (
@@ -28,6 +29,7 @@ from prometheus_client.core import (
     GaugeMetricFamily,
     HistogramMetricFamily,
     InfoMetricFamily,
+    Sample,
 )
 
 from memotel.telemetry.guard import logger
@@ -36,6 +38,8 @@ from memotel.telemetry.naming import prometheus_label, prometheus_name, promethe
 Pairs = tuple[tuple[str, str], ...]
 Point = NumberDataPoint | HistogramDataPoint
 Bucket = tuple[str, float] | tuple[str, float, Exemplar]
+_BOUNDS = 256
+"""More than one process has sets of bounds."""
 
 
 class Shape(StrEnum):
@@ -47,7 +51,7 @@ class Shape(StrEnum):
 
 
 @dataclass(slots=True)
-class _Table:
+class Table:
     """The series of one family, by their labels."""
 
     name: str
@@ -55,6 +59,33 @@ class _Table:
     unit: str
     help: str
     rows: dict[Pairs, Point] = field(default_factory=dict)
+
+    @property
+    def keys(self) -> list[str]:
+        """Every label that one of the series has, sorted; a series without it shows it empty."""
+        return sorted({key for labels in self.rows for key, _ in labels})
+
+
+class Shown(Family):
+    """A family that makes its samples only where they are read: `rendering` writes its table without them."""
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+        self._samples: list[Sample] | None = None
+        name = table.name.removesuffix("_total") if table.shape is Shape.COUNTER else table.name
+        super().__init__(name, table.help, table.shape, table.unit)
+
+    @property
+    def samples(self) -> list[Sample]:
+        """What prometheus_client makes of the table."""
+        if self._samples is None:
+            self._samples = _family(self.table).samples
+        return self._samples
+
+    @samples.setter
+    def samples(self, made: list[Sample]) -> None:
+        """Keep what somebody else made; the empty list of the base class is not that."""
+        self._samples = made or None
 
 
 class Complaints:
@@ -75,7 +106,7 @@ class Families:
 
     def __init__(self, complaints: Complaints) -> None:
         self._complaints = complaints
-        self._tables: dict[str, _Table] = {}
+        self._tables: dict[str, Table] = {}
         self._target: dict[str, str] | None = None
 
     def add(self, data: MetricsData) -> None:
@@ -102,7 +133,7 @@ class Families:
         name = prometheus_name(metric.name, unit, is_counter=shape is Shape.COUNTER)
         table = self._tables.setdefault(
             name,
-            _Table(name, shape, prometheus_unit(unit), metric.description or metric.name),
+            Table(name, shape, prometheus_unit(unit), metric.description or metric.name),
         )
         if table.shape is not shape:
             self._complaints.say(metric.name, f"the name {name} is a {table.shape} already")
@@ -110,7 +141,7 @@ class Families:
         for point in metric.data.data_points:
             self._add_point(table, point)
 
-    def _add_point(self, table: _Table, point: object) -> None:
+    def _add_point(self, table: Table, point: object) -> None:
         if not isinstance(point, NumberDataPoint | HistogramDataPoint):
             self._complaints.say(table.name, f"a {type(point).__name__} has no text form")
             return
@@ -125,9 +156,8 @@ class Families:
         if self._target is not None:
             yield InfoMetricFamily("target", "Target metadata", self._target)
         for table in self._tables.values():
-            family = _family(table)
-            if family.samples:
-                yield family
+            if table.rows:
+                yield Shown(table)
 
 
 def _shape(metric: Metric) -> Shape | None:
@@ -155,23 +185,23 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
-def _family(table: _Table) -> Family:
-    keys = sorted({key for labels in table.rows for key, _ in labels})
+def _family(table: Table) -> Family:
+    keys = table.keys
     family = _empty(table, keys)
     for labels, point in table.rows.items():
         known = dict(labels)
         values = [known.get(key, "") for key in keys]
         if isinstance(family, HistogramMetricFamily) and isinstance(point, HistogramDataPoint):
-            family.add_metric(values, _buckets(point), point.sum)
+            family.add_metric(values, buckets(point), point.sum)
         elif isinstance(family, CounterMetricFamily) and isinstance(point, NumberDataPoint):
-            family.add_metric(values, point.value, exemplar=_latest(point.exemplars))
+            family.add_metric(values, point.value, exemplar=latest(point.exemplars))
         elif isinstance(family, GaugeMetricFamily) and isinstance(point, NumberDataPoint):
             family.add_metric(values, point.value)
     return family
 
 
 def _empty(
-    table: _Table, keys: Sequence[str]
+    table: Table, keys: Sequence[str]
 ) -> CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily:
     if table.shape is Shape.COUNTER:
         return CounterMetricFamily(table.name, table.help, labels=keys, unit=table.unit)
@@ -180,18 +210,23 @@ def _empty(
     return HistogramMetricFamily(table.name, table.help, labels=keys, unit=table.unit)
 
 
-def _buckets(point: HistogramDataPoint) -> list[Bucket]:
+def buckets(point: HistogramDataPoint) -> list[Bucket]:
     """Return cumulative buckets; `le` is always printed as a float, so that 1 and 1.0 are one series."""
-    bounds = [*map(float, point.explicit_bounds), math.inf]
-    examples = _by_bucket(point.exemplars, bounds)
-    buckets: list[Bucket] = []
-    total = 0
-    for index, (bound, count) in enumerate(zip(bounds, point.bucket_counts, strict=True)):
-        total += count
-        le = "+Inf" if math.isinf(bound) else repr(bound)
-        found = _latest(examples.get(index, ()))
-        buckets.append((le, total) if found is None else (le, total, found))
-    return buckets
+    bounds = tuple(point.explicit_bounds)
+    totals = itertools.accumulate(point.bucket_counts)
+    plain: list[Bucket] = list(zip(le_of(bounds), totals, strict=True))
+    for index, measured in _by_bucket(point.exemplars, bounds).items():
+        found = latest(measured)
+        if found is not None:
+            le, total, *_ = plain[index]
+            plain[index] = (le, total, found)
+    return plain
+
+
+@lru_cache(_BOUNDS)
+def le_of(bounds: tuple[float, ...]) -> tuple[str, ...]:
+    """Return the `le` of each bucket."""
+    return (*(repr(float(bound)) for bound in bounds), "+Inf")
 
 
 def _by_bucket(
@@ -203,7 +238,8 @@ def _by_bucket(
     return found
 
 
-def _latest(exemplars: Iterable[Measured] | None) -> Exemplar | None:
+def latest(exemplars: Iterable[Measured] | None) -> Exemplar | None:
+    """Return the last of them that names a span, as Prometheus shows it."""
     traced = [e for e in exemplars or () if e.trace_id and e.span_id]
     if not traced:
         return None

@@ -58,33 +58,27 @@ class Instruments:
         self, seconds: float, labels: tuple[str, str, str], context: Context | None
     ) -> None:
         """Record how long a recall took; labels: provider, adapter, outcome."""
-        self._record(self._recall, seconds, _recall_labels(*labels), context)
+        self.has_recorded = True
+        self._recall.record(seconds, _recall_labels(*labels), context)
 
     def record_write_delay(
         self, seconds: float, provider: str, outcome: str, context: Context | None = None
     ) -> None:
         """Record the time from acceptance to the final outcome of a write."""
-        self._record(self._write_delay, seconds, _write_labels(provider, outcome), context)
+        self.has_recorded = True
+        self._write_delay.record(seconds, _write_labels(provider, outcome), context)
 
     def record_operation(
         self, seconds: float, attributes: Attributes, context: Context | None
     ) -> None:
         """Record `gen_ai.client.operation.duration`."""
-        self._record(self._gen_ai, seconds, attributes, context)
+        self.has_recorded = True
+        self._gen_ai.record(seconds, attributes, context)
 
     def record_http(self, seconds: float, attributes: Attributes, context: Context | None) -> None:
         """Record `http.client.request.duration`."""
-        self._record(self._http, seconds, attributes, context)
-
-    def _record(
-        self,
-        histogram: Histogram,
-        seconds: float,
-        attributes: Attributes,
-        context: Context | None,
-    ) -> None:
         self.has_recorded = True
-        histogram.record(max(seconds, 0.0), attributes, context)
+        self._http.record(seconds, attributes, context)
 
 
 @lru_cache(_SETS)

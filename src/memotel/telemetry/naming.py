@@ -4,7 +4,10 @@ Source: OpenTelemetry specification, "Prometheus and OpenMetrics Compatibility",
 """
 
 import re
+from functools import lru_cache
 
+_NAMES = 4_096
+"""More than one process has names of instruments and of their attributes; each scrape asks for all of them."""
 _INVALID = re.compile(r"[^a-zA-Z0-9_:]")
 _INVALID_LABEL = re.compile(r"[^a-zA-Z0-9_]")
 _REPEATED = re.compile(r"_{2,}")
@@ -33,6 +36,7 @@ _UNITS = {
 }
 
 
+@lru_cache(_NAMES)
 def prometheus_unit(unit: str) -> str:
     """Return the unit as a suffix without its underscore; empty for none, `1` and `{annotation}`."""
     plain = re.sub(r"\{[^}]*\}", "", unit)
@@ -48,6 +52,7 @@ def _one(unit: str) -> str:
     return _UNITS.get(unit, unit).removesuffix("s")
 
 
+@lru_cache(_NAMES)
 def prometheus_name(name: str, unit: str, *, is_counter: bool) -> str:
     """Return the family's name with its unit, and `_total` for a counter."""
     base = _REPEATED.sub("_", _INVALID.sub("_", name)).strip("_")
@@ -59,6 +64,7 @@ def prometheus_name(name: str, unit: str, *, is_counter: bool) -> str:
     return f"{base}_total" if is_counter else base
 
 
+@lru_cache(_NAMES)
 def prometheus_label(name: str) -> str:
     """Return an attribute's name as a label's: dots and other characters become underscores."""
     label = _INVALID_LABEL.sub("_", name)

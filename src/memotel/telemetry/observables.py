@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable, Iterable
+from functools import cache
 
 from opentelemetry.metrics import CallbackOptions, Meter, Observation
 
@@ -80,12 +81,13 @@ def observe(meter: Meter, snapshots: Snapshots, version: str) -> None:
 
 def _callback(snapshots: Snapshots, name: Count | Gauge, instrument: names.Instrument) -> Callback:
     keys = instrument.label_names
+    # One for each series that there is; the labels are closed, so it stays as small as the exposition.
+    attributes = cache(lambda labels: dict(zip(keys, map(str, labels), strict=True)))
 
     @guarded
     def series(_: CallbackOptions) -> list[Observation]:
         return [
-            Observation(value, dict(zip(keys, map(str, labels), strict=True)))
-            for labels, value in snapshots.read(name).items()
+            Observation(value, attributes(labels)) for labels, value in snapshots.read(name).items()
         ]
 
     return lambda options: series(options) or []

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from opentelemetry import context as otel_context
 from opentelemetry import trace
 from opentelemetry.context import Context
-from opentelemetry.trace import Link, Span
+from opentelemetry.trace import Link, Span, SpanContext
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from memotel.telemetry.guard import guarded
@@ -14,6 +14,11 @@ from memotel.telemetry.guard import guarded
 _SUPPRESS_KEY: str = getattr(otel_context, "_SUPPRESS_INSTRUMENTATION_KEY", "suppress")
 _SUPPRESS_HTTP_KEY: str = getattr(otel_context, "_SUPPRESS_HTTP_INSTRUMENTATION_KEY", "suppress")
 _SUPPRESS_PLAIN_KEY = "suppress_instrumentation"
+_ALL = frozenset({_SUPPRESS_KEY, _SUPPRESS_PLAIN_KEY})
+_HTTP = _ALL | {_SUPPRESS_HTTP_KEY}
+
+_TRACEPARENT = "00-%032x-%016x-%02x"
+"""W3C Trace Context, version 00."""
 
 _propagator = TraceContextTextMapPropagator()
 
@@ -38,12 +43,12 @@ class Trace:
 
 def is_suppressed(context: Context) -> bool:
     """Whether somebody asked for no instrumentation in this context."""
-    return bool(context.get(_SUPPRESS_KEY) or context.get(_SUPPRESS_PLAIN_KEY))
+    return not _ALL.isdisjoint(context) and any(map(context.get, _ALL))
 
 
 def is_http_suppressed(context: Context) -> bool:
     """Whether somebody asked for no HTTP spans in this context."""
-    return bool(context.get(_SUPPRESS_HTTP_KEY)) or is_suppressed(context)
+    return not _HTTP.isdisjoint(context) and any(map(context.get, _HTTP))
 
 
 def without_http_spans(context: Context) -> Context:
@@ -53,14 +58,11 @@ def without_http_spans(context: Context) -> Context:
 
 @guarded
 def current_traceparent() -> str | None:
-    """Return the `traceparent` of the current span, or None where there is none.
-
-    Format: W3C Trace Context, version 00.
-    """
+    """Return the `traceparent` of the current span, or None where there is none."""
     span = trace.get_current_span().get_span_context()
     if not span.is_valid:
         return None
-    return f"00-{span.trace_id:032x}-{span.span_id:016x}-{span.trace_flags:02x}"
+    return _TRACEPARENT % (span.trace_id, span.span_id, span.trace_flags)
 
 
 @guarded
@@ -81,8 +83,10 @@ def link_to(traceparent: str | None) -> tuple[Link, ...]:
     return (Link(span),) if span.is_valid else ()
 
 
-def trace_headers(context: Context) -> tuple[tuple[str, str], ...]:
-    """Return `traceparent` and `tracestate` of the context's span; never baggage."""
-    carrier: dict[str, str] = {}
-    _propagator.inject(carrier, context)
-    return tuple(carrier.items())
+def trace_headers(span: SpanContext) -> tuple[tuple[str, str], ...]:
+    """Return `traceparent` and `tracestate` of a span, as the TraceContext propagator writes them; never baggage."""
+    trace_id, span_id, _, flags, state, is_valid = span
+    if not is_valid:
+        return ()
+    parent = ("traceparent", _TRACEPARENT % (trace_id, span_id, flags))
+    return (parent, ("tracestate", state.to_header())) if state else (parent,)
