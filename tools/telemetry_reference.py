@@ -3,11 +3,12 @@
 Usage: telemetry_reference.py [--check]. With --check nothing is written, and it fails where the file is not fresh.
 """
 
+import logging
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from memotel.notices import ERRORS, Event
+from memotel.notices import Event, level_of
 from memotel.telemetry import names, spans
 from memotel.telemetry.content import CAPTURE_VARIABLE
 
@@ -55,6 +56,11 @@ EVENTS = {
     Event.CREDENTIALS_ACCEPTED: "the key is accepted again",
     Event.HTTP_CLIENT_RENEWED: "requests outlived their deadlines and the HTTP client was replaced",
     Event.OUTBOX_FULL: "writes are lost until some are delivered",
+    Event.OUTBOX_DEGRADED: "the disk fails: accepted writes wait in memory until it works again",
+    Event.OUTBOX_RESTORED: "the disk works again, and has what waited in memory",
+    Event.OUTBOX_DAMAGED: "an outbox file could not be read; it was set aside as `*.corrupt-<time>`",
+    Event.OUTBOX_NEWER: "an outbox file of a newer memotel was left alone",
+    Event.OUTBOX_ADOPTED: "writes that another process left behind were taken over",
     Event.WRITES_DEAD_LETTER: "a write was rejected for good",
     Event.WRITES_DROPPED: "a memory outbox was closed with writes in it",
     Event.WRITES_REDACT_FAILED: "`redact` raised: a turn is not stored",
@@ -136,9 +142,7 @@ def _labels() -> Iterator[str]:
 
 
 def _events() -> Iterator[str]:
-    rows = [
-        (f"`{event}`", "ERROR" if event in ERRORS else "WARNING", EVENTS[event]) for event in Event
-    ]
+    rows = [(f"`{event}`", logging.getLevelName(level_of(event)), EVENTS[event]) for event in Event]
     yield _table(("event", "level", "meaning"), rows)
 
 

@@ -9,10 +9,12 @@ from memotel.account import Account
 from memotel.calls import Handler, Identity
 from memotel.config import ClientSettings
 from memotel.middleware.telemetry import current_traceparent, record_unsent_end
+from memotel.places import place_of
 from memotel.stack import recall_stack, sender, write_stack
 from memotel.telemetry.instruments import declare_client
 from memotel.writes.drain import Gates
 from memotel.writes.drain import Send as DeliverySend
+from memotel.writes.outbox import Outbox
 from memotel.writes.path import WritePath
 from memotel.writes.redaction import Redaction
 
@@ -53,6 +55,7 @@ def attach(client: object, settings: ClientSettings) -> Attachment:
         identity = identity_of(account, settings)
         if account.writes is None:
             account.writes = _write_path(account, identity)
+            account.writes.open()
         account.clients.add(client)
         kind = (identity, settings.recall)
         handler = account.handlers.get(kind)
@@ -100,7 +103,18 @@ def _write_path(account: Account, identity: Identity) -> WritePath:
         ),
         trace=current_traceparent,
         on_unsent_end=partial(record_unsent_end, account.provider),
+        outbox=_outbox(account),
     )
+
+
+def _outbox(account: Account) -> Outbox | None:
+    """Return the outbox on disk that the settings ask for; None for one in memory."""
+    place = place_of(account.settings.outbox.url)
+    if place is None:
+        return None
+    from memotel.writes.outboxes import outbox_on_disk  # loads sqlite3, which few need
+
+    return outbox_on_disk(account.runtime, place, account.settings)
 
 
 def identity_of(account: Account, settings: ClientSettings) -> Identity:

@@ -13,6 +13,7 @@ from typing import Literal, get_args
 from memotel.credentials import Credential, account_key, are_headers, exists, masked, url_parts
 from memotel.errors import ConfigurationError
 from memotel.outcomes import Adapter, Provider
+from memotel.places import MEMORY, place_of
 
 Redact = Callable[[str], str | None]
 OnFull = Literal["drop_newest", "raise"]
@@ -206,29 +207,25 @@ class WritePolicy:
 
 @dataclass(frozen=True, slots=True)
 class OutboxPolicy:
-    """Where accepted writes wait, and how many may."""
+    """Where accepted writes wait, and how many may; how often what other processes left on disk is looked for."""
 
-    url: str = "memory"
+    url: str = MEMORY
     max_writes: int = 10_000
     max_bytes: int = 32 * 1024 * 1024
     on_full: OnFull = "drop_newest"
     max_dead_letters: int = 10_000
     dead_letter_max_age_s: float = 30 * 86_400.0
+    adopt_interval_s: float = 30.0
     log_interval_s: float = 60.0
 
     def __post_init__(self) -> None:
-        check(self.url == "memory", "outbox", self.url, "'memory'")
+        place_of(self.url)
         _count("outbox_max_writes", self.max_writes)
         _count("outbox_max_bytes", self.max_bytes)
         _count("max_dead_letters", self.max_dead_letters)
-        _duration("dead_letter_max_age_s", self.dead_letter_max_age_s)
-        _duration("log_interval_s", self.log_interval_s)
-        check(
-            self.on_full in ("drop_newest", "raise"),
-            "on_full",
-            self.on_full,
-            "'drop_newest' or 'raise'",
-        )
+        for name in ("dead_letter_max_age_s", "adopt_interval_s", "log_interval_s"):
+            _duration(name, getattr(self, name))
+        check(self.on_full in get_args(OnFull), "on_full", self.on_full, _listed(get_args(OnFull)))
 
 
 @dataclass(frozen=True, slots=True)

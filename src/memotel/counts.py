@@ -31,6 +31,7 @@ class Count(StrEnum):
     RETRIES = "retries"  # provider, operation, cause
     QUOTA_DEGRADED = "quota_degraded"  # provider, operation, mode
     CIRCUIT_TRANSITIONS = "circuit_transitions"  # provider, to
+    OUTBOX_DAMAGED = "outbox_damaged"  # provider; files that were set aside
     CLIENTS_RENEWED = "clients_renewed"  # provider
 
 
@@ -41,6 +42,7 @@ class Gauge(StrEnum):
     OUTBOX_PARKED = "outbox_parked"  # provider
     OUTBOX_FOREIGN = "outbox_foreign"  # provider
     OUTBOX_CAPACITY = "outbox_capacity"  # provider
+    OUTBOX_DEGRADED = "outbox_degraded"  # provider; outboxes whose disk fails
     OUTBOX_BYTES = "outbox_bytes"  # provider
     OUTBOX_OLDEST_AGE = "outbox_oldest_age"  # provider; seconds
     UNACCOUNTED = "unaccounted"  # provider

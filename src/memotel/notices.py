@@ -34,6 +34,11 @@ class Event(StrEnum):
     CREDENTIALS_ACCEPTED = "credentials.accepted"
     HTTP_CLIENT_RENEWED = "http.client_renewed"
     OUTBOX_FULL = "outbox.full"
+    OUTBOX_DEGRADED = "outbox.degraded"
+    OUTBOX_RESTORED = "outbox.restored"
+    OUTBOX_DAMAGED = "outbox.damaged"
+    OUTBOX_NEWER = "outbox.newer"
+    OUTBOX_ADOPTED = "outbox.adopted"
     WRITES_DEAD_LETTER = "writes.dead_letter"
     WRITES_DROPPED = "writes.dropped"
     WRITES_REDACT_FAILED = "writes.redact_failed"
@@ -57,11 +62,36 @@ def fault_of(error: BaseException) -> str:
     return f"{type(error).__name__} in {Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}"
 
 
-GOOD = frozenset({Event.CIRCUIT_CLOSED, Event.QUOTA_RETURNED, Event.CREDENTIALS_ACCEPTED})
+GOOD = frozenset(
+    {
+        Event.CIRCUIT_CLOSED,
+        Event.QUOTA_RETURNED,
+        Event.CREDENTIALS_ACCEPTED,
+        Event.OUTBOX_RESTORED,
+    }
+)
 """The states in which everything starts; entering one from there is no news."""
 
-ERRORS = frozenset({Event.CREDENTIALS_REJECTED, Event.HTTP_CLIENT_RENEWED})
+ERRORS = frozenset(
+    {
+        Event.CREDENTIALS_REJECTED,
+        Event.HTTP_CLIENT_RENEWED,
+        Event.OUTBOX_DEGRADED,
+        Event.OUTBOX_DAMAGED,
+    }
+)
 """What does not pass by itself; the rest are warnings."""
+
+NEWS = frozenset({Event.OUTBOX_ADOPTED})
+"""What is as it should be, and still worth a line."""
+
+
+def level_of(event: Event) -> int:
+    """Return the level of an event's lines."""
+    if event in NEWS:
+        return logging.INFO
+    return logging.ERROR if event in ERRORS else logging.WARNING
+
 
 Later = Callable[[float, Callable[[], None]], object]
 """Runs a function after so many seconds."""
@@ -173,9 +203,8 @@ class Notices:
             "suppressed": suppressed,
             **(current_ids() or {}),
         }
-        level = logging.ERROR if event in ERRORS else logging.WARNING
         logging.getLogger(f"memotel.{event.topic}").log(
-            level, "%s: %s: %s%s", event, self._provider, line.text, more, extra=extra
+            level_of(event), "%s: %s: %s%s", event, self._provider, line.text, more, extra=extra
         )
 
 

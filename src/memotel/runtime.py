@@ -152,7 +152,7 @@ class Runtime:
         self.accounts: dict[str, Any] = {}
         self.sweep_at = SWEEP_AT
         self.notices: dict[str, Any] = {}
-        self.outboxes: dict[str, Any] = {}
+        self.outboxes: dict[Any, Any] = {}
         self.lock = threading.RLock()
         self.pid = os.getpid()
 

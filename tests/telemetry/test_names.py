@@ -30,6 +30,8 @@ PROMETHEUS_NAMES = {
     "memotel_outbox_pending",
     "memotel_outbox_parked",
     "memotel_outbox_foreign",
+    "memotel_outbox_degraded",
+    "memotel_outbox_damaged_total",
     "memotel_outbox_capacity",
     "memotel_outbox_size_bytes",
     "memotel_outbox_oldest_age_seconds",

@@ -232,6 +232,12 @@ COUNTERS: dict[Count, Instrument] = {
         (PROVIDER, CIRCUIT_TO),
         "Changes of a circuit breaker's state.",
     ),
+    Count.OUTBOX_DAMAGED: _counter(
+        "outbox.damaged",
+        "{file}",
+        (PROVIDER,),
+        "Outbox files that could not be read and were set aside.",
+    ),
     Count.CLIENTS_RENEWED: _counter(
         "clients.renewed",
         "{client}",
@@ -255,6 +261,12 @@ GAUGES: dict[Gauge, Instrument] = {
         "{write}",
         (PROVIDER,),
         "Writes of accounts that this process has no client for.",
+    ),
+    Gauge.OUTBOX_DEGRADED: _gauge(
+        "outbox.degraded",
+        "{outbox}",
+        (PROVIDER,),
+        "Outboxes that keep writes in memory because their disk fails.",
     ),
     Gauge.OUTBOX_CAPACITY: _gauge(
         "outbox.capacity", "{write}", (PROVIDER,), "Writes that the outbox may hold."

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from memotel.outcomes import WriteOutcome
+from memotel.values import FlushReport
 
 KEPT = frozenset({WriteOutcome.STORED, WriteOutcome.DUPLICATE, WriteOutcome.IGNORED})
 """Ends at which the service has what it wants of a write."""
@@ -37,3 +38,12 @@ class Totals:
         """What came in minus what went out and what is here: 0 unless something is wrong."""
         came_in = self.accepted + self.adopted + self.resent
         return came_in - sum(self.ended.values()) - self.handed_over - self.pending
+
+
+def flush_report(before: Totals, after: Totals, kept: int = 0) -> FlushReport:
+    """Return what a flush left behind, from the books before and after it; `kept` went to the next process."""
+    return FlushReport(
+        delivered=after.delivered - before.delivered,
+        pending=after.pending + kept,
+        failed=after.failed - before.failed,
+    )

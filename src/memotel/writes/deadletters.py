@@ -23,9 +23,9 @@ class DeadLetter:
 
 
 class DeadLetters:
-    """The newest `most` dead letters, none older than `max_age_s`. Thread-safe."""
+    """The newest `most` dead letters in memory, none older than `max_age_s`. Thread-safe."""
 
-    def __init__(self, most: int, max_age_s: float) -> None:
+    def __init__(self, most: int = 10_000, max_age_s: float = 30 * 86_400.0) -> None:
         self._letters: deque[DeadLetter] = deque(maxlen=most)
         self._max_age_s = max_age_s
         self._lock = threading.Lock()
@@ -41,6 +41,13 @@ class DeadLetters:
         with self._lock:
             self._drop_old(now)
             return list(self._letters)
+
+    def take(self) -> list[DeadLetter]:
+        """Return all, oldest first, and keep none."""
+        with self._lock:
+            letters = list(self._letters)
+            self._letters.clear()
+            return letters
 
     def __len__(self) -> int:
         return len(self._letters)

@@ -6,7 +6,6 @@ from memotel.errors import ServiceError
 from memotel.outcomes import WriteOutcome
 from memotel.values import Write
 from memotel.writes.books import KEPT
-from memotel.writes.deadletters import DeadLetter, DeadLetters
 from memotel.writes.identity import Sightings
 from memotel.writes.ledger import Ledger
 from memotel.writes.notices import WriteNotices
@@ -22,46 +21,37 @@ class Endings:
 
     Args:
         sightings: forgets what was not kept, so that it is written when it is said again.
-        dead: keeps what was rejected.
         deliveries: tells those who wait for one write.
         notices: says what was rejected.
         on_unsent_end: called with each write that ended without a send of its own.
-        wall: wall-clock seconds.
     """
 
     def __init__(
         self,
         *,
         sightings: Sightings,
-        dead: DeadLetters,
         deliveries: Deliveries,
         notices: WriteNotices,
         on_unsent_end: Callable[[Write, WriteOutcome], object],
-        wall: Callable[[], float],
     ) -> None:
         self._sightings = sightings
-        self._dead = dead
         self._deliveries = deliveries
         self._notices = notices
         self._on_unsent_end = on_unsent_end
-        self._wall = wall
 
     def end(self, ledger: Ledger, entry: Entry, outcome: WriteOutcome, cause: str) -> None:
         """End an entry; nothing happens where it had ended already."""
-        if not ledger.end(entry, outcome, cause):
+        is_rejected = outcome is WriteOutcome.REJECTED
+        said = _said(entry, cause) if is_rejected else cause
+        if not ledger.end(entry, outcome, said):
             return
         if not entry.is_in_flight:
             self._on_unsent_end(entry.write, outcome)
         if outcome not in KEPT:
             self._sightings.forget(entry.write.key)
-        if outcome is WriteOutcome.REJECTED:
-            self._bury(entry, cause)
+        if is_rejected:
+            self._notices.rejected(said)
         self._deliveries.tell(entry, outcome)
-
-    def _bury(self, entry: Entry, cause: str) -> None:
-        said = _said(entry, cause)
-        self._dead.add(DeadLetter(entry.write, said, self._wall()))
-        self._notices.rejected(said)
 
 
 def _said(entry: Entry, cause: str) -> str:

@@ -6,9 +6,10 @@ many of a history's lines are new to it, or that the history goes back to an ear
 """
 
 import unicodedata
-from collections.abc import Sequence
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache
 
 from memotel.outcomes import Speaker
 
@@ -17,6 +18,8 @@ History = Sequence[Line]
 
 REMEMBERED_LINES = 6
 """How many lines at the beginning and at the end of a run are kept, as hashes, to recognise it by."""
+
+REMEMBERED_BYTES = 8 * REMEMBERED_LINES
 
 
 def nfc(text: str) -> str:
@@ -29,6 +32,27 @@ def line_hash(line: Line) -> int:
     return hash(line) if line[1].isascii() else hash((line[0], nfc(line[1])))
 
 
+def pack(hashes: Iterable[int]) -> bytes:
+    """Return hashes as one small object, eight bytes each."""
+    return array("q", hashes).tobytes()
+
+
+def unpack(packed: bytes) -> tuple[int, ...]:
+    """Return what `pack` was given."""
+    return tuple(array("q", packed))
+
+
+def hashes_of(history: History) -> bytes:
+    """Return what lines are recognised by, packed."""
+    return pack(map(line_hash, history))
+
+
+def agreement(hashes: Sequence[int], tail: Sequence[int]) -> int:
+    """Return how many hashes at the end are those of the tail; 0 where any differs."""
+    many = min(len(tail), len(hashes))
+    return many if hashes[-many:] == tail[-many:] else 0
+
+
 def times_said(history: History, line: Line) -> int:
     """Return how often a line stands in a history."""
     if line[1].isascii():
@@ -37,9 +61,14 @@ def times_said(history: History, line: Line) -> int:
     return sum(1 for speaker, said in history if speaker is line[0] and nfc(said) == text)
 
 
-@dataclass(frozen=True)
+def is_same(one: Line, other: Line) -> bool:
+    """Whether two lines are the same words of the same speaker."""
+    return one[0] is other[0] and (one[1] == other[1] or nfc(one[1]) == nfc(other[1]))
+
+
+@dataclass(slots=True)
 class View:
-    """What an observer shows: the lines that it can see, and whether that is all there is.
+    """What an observer shows: the lines that it can see, and whether that is all there is. Nothing changes it.
 
     Attributes:
         observer: who sees them.
@@ -53,11 +82,14 @@ class View:
     lines: History
     at: int
     is_complete: bool
+    _hashes: tuple[int, ...] | None = field(default=None, init=False)
 
-    @cached_property
+    @property
     def hashes(self) -> tuple[int, ...]:
-        """What each line is recognised by."""
-        return tuple(map(line_hash, self.lines))
+        """What each line is recognised by; worked out when it is first asked for."""
+        if self._hashes is None:
+            self._hashes = tuple(map(line_hash, self.lines))
+        return self._hashes
 
     @property
     def is_lone(self) -> bool:
@@ -89,6 +121,12 @@ class Place:
     is_return: bool = False
 
 
+@lru_cache(maxsize=64)
+def _carried_on(overlap: int, new_lines: int) -> Place:
+    """Return the place that nearly every view has; few of them differ."""
+    return Place(overlap, new_lines, is_whole=True, is_sure=True)
+
+
 @dataclass(slots=True)
 class Seen:
     """What one observer has seen of a run: up to which line, and whether through a window."""
@@ -99,26 +137,37 @@ class Seen:
 
 @dataclass(slots=True, eq=False)
 class Run:
-    """One conversation as it has grown: its length in lines, and the hashes of its first and last ones."""
+    """One conversation as it has grown: its length in lines, and the hashes of its first and last ones.
+
+    `is_straight` while every view of it was whole and went on where the one before had ended: then what was counted of
+    its lines on the way is what stands in it.
+    """
 
     number: int
     length: int = 0
-    head: tuple[int, ...] = ()
-    tail: tuple[int, ...] = ()
+    packed_head: bytes = b""
+    packed_tail: bytes = b""
     seen: dict[str, Seen] = field(default_factory=dict)
+    is_straight: bool = True
 
     def carried_on(self, view: View) -> Place | None:
         """Return the place of a view that begins where this run did and goes on where it ended; else None.
 
         This is what nearly every view is, so it costs a few comparisons, however long the history.
         """
-        end, many = self.length, len(self.tail)
-        if end > len(view.lines):
+        lines, end = view.lines, self.length
+        if end > len(lines):
             return None
-        for index in range(1, many + 1):
-            if line_hash(view.lines[end - index]) != self.tail[-index]:
-                return None
-        return Place(many, len(view.lines) - end, is_whole=True, is_sure=True)
+        shown = lines[end - min(end, REMEMBERED_LINES) : end]
+        # Words in their NFC form, which nearly all are, are recognised by their own hash.
+        if pack(map(hash, shown)) != self.packed_tail and hashes_of(shown) != self.packed_tail:
+            return None
+        return _carried_on(len(shown), len(lines) - end)
+
+    @property
+    def tail(self) -> tuple[int, ...]:
+        """Hashes of the last lines."""
+        return unpack(self.packed_tail)
 
     def place(self, view: View) -> Place | None:
         """Return how a view that does not carry it on fits this run; None where it is of another conversation.
@@ -142,21 +191,30 @@ class Run:
         if place.is_return and self._is_behind(view):
             self.seen[view.observer] = Seen(len(lines))
             return
+        is_on = place.is_whole and (place.is_sure or not self.length)
+        self.is_straight = self.is_straight and is_on
         self.length = len(lines) if place.is_whole else self.length + place.new_lines
         if place.is_return:
-            self.tail = tuple(map(line_hash, lines[-REMEMBERED_LINES:]))
+            self.packed_tail = hashes_of(lines[-REMEMBERED_LINES:])
         elif place.new_lines:
             fresh = lines[-min(place.new_lines, REMEMBERED_LINES) :]
-            self.tail = (*self.tail, *map(line_hash, fresh))[-REMEMBERED_LINES:]
-        if len(self.head) < REMEMBERED_LINES and place.is_whole:
-            self.head = tuple(map(line_hash, lines[:REMEMBERED_LINES]))
-        self.seen[view.observer] = Seen(self.length, is_trimmed=len(lines) < self.length)
+            self.packed_tail = (self.packed_tail + hashes_of(fresh))[-REMEMBERED_BYTES:]
+        if len(self.packed_head) < REMEMBERED_BYTES and place.is_whole:
+            self.packed_head = hashes_of(lines[:REMEMBERED_LINES])
+        self._saw(view.observer, is_trimmed=len(lines) < self.length)
+
+    def _saw(self, observer: str, *, is_trimmed: bool) -> None:
+        seen = self.seen.get(observer)
+        if seen is None:
+            self.seen[observer] = Seen(self.length, is_trimmed)
+        else:
+            seen.length, seen.is_trimmed = self.length, is_trimmed
 
     def _onward(self, view: View) -> Place | None:
         """Find the end of this run in the view, with all that both remember before it."""
-        hashes, last = view.hashes, self.tail[-1]
+        hashes, tail = view.hashes, self.tail
         for end in range(len(hashes), 0, -1):
-            if hashes[end - 1] == last and (overlap := self._agreement(hashes, end)):
+            if hashes[end - 1] == tail[-1] and (overlap := agreement(hashes[:end], tail)):
                 return Place(
                     overlap,
                     new_lines=len(hashes) - end,
@@ -164,11 +222,6 @@ class Run:
                     is_sure=self._is_window(view),
                 )
         return None
-
-    def _agreement(self, hashes: tuple[int, ...], end: int) -> int:
-        """Return how many lines before `end` agree with the tail; 0 where any disagrees."""
-        many = min(len(self.tail), end)
-        return many if hashes[end - many : end] == self.tail[-many:] else 0
 
     def _is_window(self, view: View) -> bool:
         seen = self.seen.get(view.observer)
@@ -182,7 +235,7 @@ class Run:
     def _back(self, view: View) -> Place | None:
         """Compare beginnings: a view that begins as this run did shows it up to an earlier point."""
         overlap = 0
-        for shown, known in zip(view.hashes, self.head, strict=False):
+        for shown, known in zip(view.hashes, unpack(self.packed_head), strict=False):
             if shown != known:
                 break
             overlap += 1

@@ -1,18 +1,17 @@
 """Who is who among utterances: the key of a turn, and whether it was seen before. Thread-safe."""
 
 import threading
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from memotel.outcomes import DedupeKind, Speaker
 from memotel.values import Turn
-from memotel.writes.history import History, Line, View, nfc
+from memotel.writes.history import History, View, is_same
 from memotel.writes.keys import by_message_id, by_occurrence, idempotency_key
 from memotel.writes.known import KnownKeys
 from memotel.writes.occurrences import Occurrences
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
+class Sighting(NamedTuple):
     """What one observer's turn is: its key, which repeat it is (if it is new), and why it is none to write, if so."""
 
     key: str
@@ -49,6 +48,11 @@ class Sightings:
             key = self._key(turn, by_occurrence(occurrence))
             return Sighting(key, occurrence, self._known.see(key, turn.observer))
 
+    def note(self, key: str, observer: str) -> None:
+        """Recognise an utterance from now on that another process has accepted."""
+        with self._lock:
+            self._known.see(key, observer)
+
     def forget(self, key: str) -> None:
         """Let the same utterance be written again: its write failed for good."""
         with self._lock:
@@ -72,11 +76,7 @@ class Sightings:
 def _view(turn: Turn, history: History, at: int | None) -> View:
     """Return the view in which the turn stands at its place, also where the caller left it out at the end."""
     line = (turn.speaker, turn.text)
-    if at is not None and 0 <= at < len(history) and _is_same(history[at], line):
+    if at is not None and 0 <= at < len(history) and is_same(history[at], line):
         return View(turn.observer, history, at, is_complete=True)
-    lines = history if history and _is_same(history[-1], line) else [*history, line]
+    lines = history if history and is_same(history[-1], line) else [*history, line]
     return View(turn.observer, lines, len(lines) - 1, is_complete=at is not None)
-
-
-def _is_same(one: Line, other: Line) -> bool:
-    return one[0] is other[0] and nfc(one[1]) == nfc(other[1])

@@ -1,11 +1,12 @@
 """The idempotency key: which write this is, whoever sends it and however often."""
 
-import unicodedata
+import hashlib
 from typing import Final
 
 from memotel.backends.fingerprints import digest, fnv1a64
 from memotel.outcomes import Speaker
 from memotel.values import Scope
+from memotel.writes.history import nfc
 
 __all__ = ["by_message_id", "by_occurrence", "fnv1a64", "idempotency_key"]
 
@@ -28,8 +29,19 @@ def idempotency_key(
         text: the words.
         discriminator: what tells genuine repeats apart: `by_message_id` or `by_occurrence`.
     """
-    words = unicodedata.normalize("NFC", text)
-    return digest(_VERSION, account, scope.user_id, scope.session_id, speaker, words, discriminator)
+    parts = (
+        _VERSION,
+        account,
+        scope.user_id,
+        scope.session_id,
+        speaker.value,
+        nfc(text),
+        discriminator,
+    )
+    joined = "".join([f"{len(part)}:{part}" for part in parts])
+    if not joined.isascii():  # a character is more than one byte
+        return digest(*parts)
+    return hashlib.blake2b(joined.encode(), digest_size=16).hexdigest()
 
 
 def by_message_id(message_id: str) -> str:

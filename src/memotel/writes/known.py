@@ -4,11 +4,11 @@ from collections import deque
 
 from memotel.outcomes import DedupeKind
 
-GENERATION = 10_922
-"""Keys a generation: what a dict of 16,384 slots holds, so that its memory is well used."""
+GENERATION = 21_845
+"""Keys a generation: what a dict of 32,768 slots holds, so that its memory is well used."""
 
-GENERATIONS = 11
-"""The newest may be almost empty, so the other ten alone hold 100,000 keys."""
+GENERATIONS = 6
+"""The newest may be almost empty, so the other five alone hold 100,000 keys."""
 
 
 class KnownKeys:

@@ -4,8 +4,10 @@ accepted + adopted + resent = stored + duplicate + ignored + quota + rejected + 
 + pending, at every instant; pending includes what is in flight and what is parked.
 """
 
+import enum
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeVar
 
 from memotel.counts import Count, Counts, Gauge, Labels
 from memotel.outcomes import (
@@ -19,9 +21,21 @@ from memotel.outcomes import (
 )
 from memotel.values import Write
 from memotel.writes.books import Totals
+from memotel.writes.deadletters import DeadLetter
 from memotel.writes.outbox import Entry, Outbox, size_bytes
+from memotel.writes.rows import Row
+
+T = TypeVar("T")
 
 Change = tuple[Count | Gauge, Labels, float]
+
+
+class NotTaken(enum.Enum):
+    """Why a write was not taken in."""
+
+    CLOSED = enum.auto()
+    FULL = enum.auto()
+    WAITS_ALREADY = enum.auto()
 
 
 class Ledger:
@@ -56,27 +70,93 @@ class Ledger:
         self._is_closed = False
         self._last_seq = 0
         self._accepted = 0
+        self._adopted = 0
+        self._handed_over = 0
         self._ended = dict.fromkeys(WriteOutcome, 0)
 
     def accept(
         self, write: Write, expires_at: float, then: Callable[[Entry], object]
-    ) -> Entry | None:
-        """Take a write in and call `then` with its entry, in order; return None, changing nothing, when full or closed."""
+    ) -> Entry | NotTaken:
+        """Take a write in and call `then` with its entry, in order; or change nothing, and say why."""
         with self._lock:
-            if self._is_closed or self._is_full(write):
-                return None
+            if self._is_closed or self._is_full(size_bytes(write)):
+                return NotTaken.CLOSED if self._is_closed else NotTaken.FULL
             entry = self._outbox.put(write, expires_at)
+            if entry is None:
+                return NotTaken.WAITS_ALREADY
             self._last_seq = entry.seq
             self._accepted += 1
             self._apply(self._came_in(write), *self._now_pending(1, entry.size_bytes))
             then(entry)
             return entry
 
+    def adopt(
+        self, rows: Sequence[Row], then: Callable[[Entry], object], *, max_parked: int
+    ) -> tuple[list[Row], list[Entry]]:
+        """Take writes of another process in, as far as there is room, and call `then` with each new entry, in order.
+
+        Returns:
+            the rows that are kept here now, and the entries that are new: a key that waited here already has none.
+        """
+        with self._lock:
+            fitting = [] if self._is_closed else self._fitting(rows, max_parked)
+            entries = self._outbox.adopt(fitting) if fitting else None
+            if entries is None:
+                return [], []
+            self._adopted += len(entries)
+            parked = sum(entry.parked_at is not None for entry in entries)
+            size = sum(entry.size_bytes for entry in entries)
+            self._apply(
+                (Count.ADOPTED, (self._provider,), len(entries)),
+                (Gauge.OUTBOX_PARKED, (self._provider,), parked),
+                *self._now_pending(len(entries), size),
+            )
+            for entry in entries:
+                self._last_seq = entry.seq
+                then(entry)
+            return fitting, entries
+
+    def _fitting(self, rows: Sequence[Row], max_parked: int) -> list[Row]:
+        """Return the rows for which there is room."""
+        pending, size = len(self._outbox), self._outbox.size_bytes
+        parked = self._outbox.parked
+        result = []
+        for row in rows:
+            is_parked = row.parked_at is not None
+            fits = pending < self._max_writes and size + row.size_bytes <= self._max_bytes
+            if fits and not (is_parked and parked >= max_parked):
+                result.append(row)
+                pending, size, parked = pending + 1, size + row.size_bytes, parked + is_parked
+        return result
+
+    def adopt_dead(self, adopt: Callable[[], T]) -> T:
+        """Run what takes dead letters over, as one step with everything else."""
+        with self._lock:
+            return adopt()
+
+    def hand_over(self) -> int:
+        """Count what is left as handed over, and forget it: whoever has the outbox next delivers it. Return how many."""
+        with self._lock:
+            parked, size = self._outbox.parked, self._outbox.size_bytes
+            left = self._outbox.hand_over()
+            if not left:
+                return 0
+            for entry in left:
+                entry.is_handed_over = True
+            self._handed_over += len(left)
+            self._apply(
+                (Count.HANDED_OVER, (self._provider,), len(left)),
+                (Gauge.OUTBOX_PARKED, (self._provider,), -parked),
+                *self._now_pending(-len(left), -size),
+            )
+            return len(left)
+
     def accept_and_drop(self, write: Write) -> None:
         """Count a write that a full outbox accepts only to drop it."""
         with self._lock:
             self._accepted += 1
             self._ended[WriteOutcome.DROPPED] += 1
+            self._outbox.note_dropped()
             self._apply(self._came_in(write), self._went_out(write, WriteOutcome.DROPPED))
 
     def end(self, entry: Entry, outcome: WriteOutcome, cause: str = "") -> bool:
@@ -142,6 +222,8 @@ class Ledger:
         with self._lock:
             return Totals(
                 accepted=self._accepted,
+                adopted=self._adopted,
+                handed_over=self._handed_over,
                 ended=dict(self._ended),
                 pending=len(self._outbox),
                 parked=self._outbox.parked,
@@ -163,15 +245,55 @@ class Ledger:
         with self._lock:
             return self._outbox.entries()
 
+    def unkept(self) -> list[Entry]:
+        """Return what would be lost if the process ended now."""
+        with self._lock:
+            return self._outbox.unkept()
+
+    def withdrawn(self) -> list[Entry]:
+        """Return the entries that somebody has removed from the outbox since this was last asked."""
+        with self._lock:
+            return self._outbox.withdrawn()
+
+    def overdue(self, now: float) -> list[Entry]:
+        """Return adopted entries that are too old though younger ones wait before them."""
+        with self._lock:
+            return self._outbox.overdue(now)
+
+    def mend(self) -> bool:
+        """Bring what is kept up to date, one step; return whether there is more to do."""
+        with self._lock:
+            return self._outbox.mend()
+
+    def has_room(self) -> bool:
+        """Whether at least one more write may wait."""
+        with self._lock:
+            return not self._is_closed and not self._is_full(0)
+
+    def dead_letters(self, now: float) -> list[DeadLetter]:
+        """Return the rejected writes that are kept at wall-clock time `now`, oldest first."""
+        with self._lock:
+            return self._outbox.dead_letters(now)
+
+    def oldest_accepted_at(self) -> float | None:
+        """Return the wall-clock second of the oldest acceptance, parked ones apart."""
+        with self._lock:
+            return self._outbox.oldest_accepted_at()
+
+    @property
+    def is_degraded(self) -> bool:
+        """Whether the outbox keeps writes less safely than it should."""
+        return self._outbox.is_degraded
+
     @property
     def parked(self) -> int:
         """How many writes are parked."""
         return self._outbox.parked
 
-    def _is_full(self, write: Write) -> bool:
+    def _is_full(self, size: int) -> bool:
         if len(self._outbox) >= self._max_writes:
             return True
-        return self._outbox.size_bytes + size_bytes(write) > self._max_bytes
+        return self._outbox.size_bytes + size > self._max_bytes
 
     def _came_in(self, write: Write) -> Change:
         labels = (self._provider, write.adapter, write.turn.speaker)

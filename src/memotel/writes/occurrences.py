@@ -78,11 +78,23 @@ class Session:
         return sum(many for _, many in self.texts.get(text, ()))
 
     def _nth(self, run: Run, place: Place, view: View) -> int:
+        """Return which time in its run the view's turn is said; of an agent's words nobody asks."""
         line = view.lines[view.at]
-        if place.is_whole:
+        if line[0] is Speaker.AI:
+            return 1
+        is_counted = place.is_sure and run.is_straight
+        if place.is_whole and not is_counted:
             return times_said(view.lines[: view.at + 1], line)
-        later = times_said(view.lines[view.at + 1 :], line)
+        is_last = view.at == len(view.lines) - 1
+        later = 0 if is_last else times_said(view.lines[view.at + 1 :], line)
         return max(1, self.in_run(line_hash(line), run.number) - later)
+
+    def forget_half(self) -> None:
+        """Forget the older half of the utterances, and all that was said without a history."""
+        self.texts = dict(islice(self.texts.items(), len(self.texts) // 2, None))
+        self.sightings.clear()
+        for run in self.runs:
+            run.is_straight = False
 
     def _touch(self, run: Run) -> None:
         """Note that a run is the one seen last."""
@@ -92,7 +104,13 @@ class Session:
 
     def in_run(self, text: int, run: int) -> int:
         """Return how many occurrences of an utterance belong to a run."""
-        return sum(many for number, many in self.texts.get(text, ()) if number == run)
+        shares = self.texts.get(text)
+        if shares is None:
+            return 0
+        if len(shares) == 1:
+            number, many = shares[0]
+            return many if number == run else 0
+        return sum(many for number, many in shares if number == run)
 
     def occurrence(self, text: int, run: int, nth: int) -> int:
         """Return the session's number for the `nth` time in a run, which is given out where it is new."""
@@ -141,7 +159,7 @@ class Occurrences:
     """The sessions of one account. Not thread-safe: its owner holds the lock."""
 
     def __init__(self, *, max_sessions: int = MAX_SESSIONS, max_texts: int = MAX_TEXTS) -> None:
-        self._sessions: OrderedDict[Scope, Session] = OrderedDict()
+        self._sessions: OrderedDict[tuple[str, str], Session] = OrderedDict()
         self._max_sessions = max_sessions
         self._max_texts = max_texts
         self._texts = 0
@@ -170,13 +188,14 @@ class Occurrences:
         return session.occurrence(text, NO_RUN, session.in_run(text, NO_RUN) + 1)
 
     def _session(self, scope: Scope) -> Session:
-        session = self._sessions.get(scope)
+        name = scope.user_id, scope.session_id
+        session = self._sessions.get(name)
         if session is None:
-            session = self._sessions[scope] = Session()
+            session = self._sessions[name] = Session()
             if len(self._sessions) > self._max_sessions:
                 self._forget_oldest()
         else:
-            self._sessions.move_to_end(scope)
+            self._sessions.move_to_end(name)
         return session
 
     def _forget_oldest(self) -> None:
@@ -187,16 +206,18 @@ class Occurrences:
         while self._texts > self._max_texts and len(self._sessions) > 1:
             self._forget_oldest()
         if self._texts > self._max_texts:
-            current.texts = dict(islice(current.texts.items(), len(current.texts) // 2, None))
-            current.sightings.clear()
+            current.forget_half()
             self._texts = len(current.texts)
 
 
 def _number(session: Session, turn: Turn, view: View | None) -> int:
-    text = line_hash((turn.speaker, turn.text))
     if view is not None:
         run, nth = session.take(view)
+        if turn.speaker is Speaker.AI:
+            return 1
+        text = line_hash((turn.speaker, turn.text))
     else:
+        text = line_hash((turn.speaker, turn.text))
         run = NO_RUN
         nth = session.sightings.get((turn.observer, text), 0) + 1
         session.sightings[turn.observer, text] = nth

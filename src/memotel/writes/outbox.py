@@ -1,20 +1,32 @@
 """What an outbox is: where accepted writes wait until they end. The one in memory is here."""
 
+import time
 from collections import OrderedDict
-from typing import Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from memotel.outcomes import WriteOutcome
 from memotel.values import Scope, Write, WriteAnswer
+from memotel.writes.deadletters import DeadLetter, DeadLetters
+from memotel.writes.rows import Row
+
+if TYPE_CHECKING:
+    from memotel.writes.host import Host
 
 ENTRY_BYTES = 512
 """What one waiting write costs beside its text, roughly."""
+
+
+class WithdrawnError(Exception):
+    """A write was removed from the outbox before it was sent: it has ended already."""
 
 
 class Entry:
     """One accepted write on its way.
 
     What the drain needs to plan with lives here. Monotonic seconds throughout; `parked_at` is None unless it waits
-    for a quota; `answer` and `error` are of its last send, `outcome` of its end.
+    for a quota; `answer` and `error` are of its last send, `outcome` of its end. `row` is what an outbox on disk knows it
+    by, None where it is in memory alone; `is_handed_over` once another process has it.
     """
 
     __slots__ = (
@@ -23,9 +35,11 @@ class Entry:
         "due_at",
         "error",
         "expires_at",
+        "is_handed_over",
         "is_in_flight",
         "outcome",
         "parked_at",
+        "row",
         "scope",
         "sent_at",
         "seq",
@@ -48,14 +62,16 @@ class Entry:
         self.server_errors = 0
         self.successes_seen = 0
         self.is_in_flight = False
+        self.is_handed_over = False
+        self.row: int | None = None
         self.outcome: WriteOutcome | None = None
         self.answer: WriteAnswer | None = None
         self.error: Exception | None = None
 
     @property
     def is_ended(self) -> bool:
-        """Whether it has left the outbox; `outcome` says how."""
-        return self.outcome is not None
+        """Whether it has left the outbox; `outcome` says how, unless it was handed over."""
+        return self.outcome is not None or self.is_handed_over
 
 
 def size_bytes(write: Write) -> int:
@@ -76,8 +92,20 @@ class Outbox(Protocol):
 
     survives_exit: bool
 
-    def put(self, write: Write, expires_at: float) -> Entry:
-        """Keep a write, after all earlier ones."""
+    def open(self, host: "Host") -> None:
+        """Begin to look for what other processes left, where they share the outbox. Not under the ledger's lock."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what is shared, after `hand_over`. Idempotent. Not under the ledger's lock."""
+        ...
+
+    def put(self, write: Write, expires_at: float) -> Entry | None:
+        """Keep a write, after all earlier ones; None, changing nothing, where its key waits already."""
+        ...
+
+    def adopt(self, rows: Sequence[Row]) -> list[Entry] | None:
+        """Keep writes of another process; return those that are new here, None where none can be kept."""
         ...
 
     def park(self, entry: Entry) -> None:
@@ -89,7 +117,53 @@ class Outbox(Protocol):
         ...
 
     def end(self, entry: Entry, outcome: WriteOutcome, cause: str) -> None:
-        """Forget an entry that has ended; `cause` says why in one word."""
+        """Forget an entry that has ended; `cause` says why, in a few words. A rejected one is kept as a dead letter."""
+        ...
+
+    def hand_over(self) -> list[Entry]:
+        """Forget everything, and return it: another process has it now."""
+        ...
+
+    def unkept(self) -> list[Entry]:
+        """Return what would be lost if the process ended now."""
+        ...
+
+    def withdrawn(self) -> list[Entry]:
+        """Return the entries that somebody has removed from the outbox since this was last asked."""
+        ...
+
+    def is_withdrawn(self, write: Write) -> bool:
+        """Whether somebody has removed this write."""
+        ...
+
+    def overdue(self, now: float) -> list[Entry]:
+        """Return adopted entries that are too old though younger ones wait before them; none in flight."""
+        ...
+
+    def mend(self) -> bool:
+        """Bring what is kept up to date; return whether there is more to do. Nothing goes wrong in memory."""
+        ...
+
+    def dead_letters(self, now: float) -> list[DeadLetter]:
+        """Return the rejected writes that are kept at wall-clock time `now`, oldest first."""
+        ...
+
+    @property
+    def dead(self) -> int:
+        """How many dead letters are kept."""
+        ...
+
+    def note_dropped(self) -> None:
+        """Note that a write was accepted only to be dropped."""
+        ...
+
+    def oldest_accepted_at(self) -> float | None:
+        """Return the wall-clock second of the oldest acceptance, parked ones apart; None where nothing waits."""
+        ...
+
+    @property
+    def is_degraded(self) -> bool:
+        """Whether it keeps writes less safely than it should."""
         ...
 
     def oldest(self) -> Entry | None:
@@ -124,19 +198,37 @@ class MemoryOutbox:
 
     survives_exit = False
 
-    def __init__(self) -> None:
+    def __init__(
+        self, dead: DeadLetters | None = None, wall: Callable[[], float] = time.time
+    ) -> None:
         self._waiting: OrderedDict[int, Entry] = OrderedDict()
         self._parked: OrderedDict[int, Entry] = OrderedDict()
         self._last_seq = 0
         self._size_bytes = 0
+        self._dead = dead or DeadLetters()
+        self._wall = wall
 
-    def put(self, write: Write, expires_at: float) -> Entry:
+    def open(self, host: "Host") -> None:
+        """Do nothing: nobody shares it."""
+
+    def close(self) -> None:
+        """Do nothing: there is nothing to let go."""
+
+    def put(self, write: Write, expires_at: float) -> Entry | None:
         """Keep a write, after all earlier ones."""
+        return self._add(write, expires_at)
+
+    def _add(self, write: Write, expires_at: float) -> Entry:
         self._last_seq += 1
         entry = Entry(self._last_seq, write, size_bytes(write), expires_at)
         self._waiting[entry.seq] = entry
         self._size_bytes += entry.size_bytes
         return entry
+
+    def adopt(self, rows: Sequence[Row]) -> list[Entry] | None:
+        """Keep nothing: other processes do not see this memory, nor does this one see theirs."""
+        del rows
+        return None
 
     def park(self, entry: Entry) -> None:
         """Note that the entry waits for a quota."""
@@ -152,6 +244,60 @@ class MemoryOutbox:
         """Forget an entry that has ended."""
         del (self._waiting if entry.parked_at is None else self._parked)[entry.seq]
         self._size_bytes -= entry.size_bytes
+        if outcome is WriteOutcome.REJECTED:
+            self._dead.add(DeadLetter(entry.write, cause, self._wall()))
+
+    def hand_over(self) -> list[Entry]:
+        """Forget everything, and return it."""
+        left = self.entries()
+        self._waiting.clear()
+        self._parked.clear()
+        self._size_bytes = 0
+        return left
+
+    def unkept(self) -> list[Entry]:
+        """Return everything."""
+        return self.entries()
+
+    def withdrawn(self) -> list[Entry]:
+        """Return nothing: nobody else can get at it."""
+        return []
+
+    def is_withdrawn(self, write: Write) -> bool:
+        """Return False: nobody else can get at it."""
+        del write
+        return False
+
+    def overdue(self, now: float) -> list[Entry]:
+        """Return nothing: writes wait in the order of their age."""
+        del now
+        return []
+
+    def mend(self) -> bool:
+        """Return False: there is nothing to do."""
+        return False
+
+    def dead_letters(self, now: float) -> list[DeadLetter]:
+        """Return the rejected writes that are kept, oldest first."""
+        return self._dead.letters(now)
+
+    @property
+    def dead(self) -> int:
+        """How many dead letters are kept."""
+        return len(self._dead)
+
+    def note_dropped(self) -> None:
+        """Do nothing: the ledger counts it."""
+
+    def oldest_accepted_at(self) -> float | None:
+        """Return when the oldest was accepted."""
+        oldest = self.oldest()
+        return None if oldest is None else oldest.write.accepted_at
+
+    @property
+    def is_degraded(self) -> bool:
+        """False: it never claimed to be safe."""
+        return False
 
     def oldest(self) -> Entry | None:
         """Return the entry that expires first, parked ones apart."""

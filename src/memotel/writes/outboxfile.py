@@ -51,7 +51,6 @@ class OutboxFile:
         self._flock = lock
         self._db = db
         self._lock = threading.Lock()
-        self._seen_version = self._data_version()
         (last,) = db.execute("SELECT coalesce(max(number), 0) FROM writes").fetchone()
         self._last_number = int(last)
         self._place = _place_of(path)
@@ -91,9 +90,7 @@ class OutboxFile:
             lock.remove()
             return None
         try:
-            db = schema.connect(path)
-            schema.check(db)
-            return cls(path, lock, db)
+            return cls(path, lock, schema.connect(path))
         except BaseException:
             lock.release()
             raise
@@ -191,8 +188,8 @@ class OutboxFile:
                 _end(db, number, (account, provider), outcome)
             return len(late)
 
-    def add_dead(self, letters: Sequence[DeadRow], most: int) -> None:
-        """Keep dead letters of one account that come from another file."""
+    def add_dead(self, letters: Sequence[DeadRow], most: int) -> Sequence[DeadRow]:
+        """Keep dead letters of one account that come from elsewhere; return them."""
         with self._transaction() as db:
             for each in letters:
                 write = each.write
@@ -211,6 +208,7 @@ class OutboxFile:
                 )
             if letters:
                 db.execute(_KEEP_NEWEST, (letters[0].write.account, most))
+        return letters
 
     def forget_dead(self, numbers: Sequence[int]) -> None:
         """Forget dead letters."""
@@ -232,12 +230,18 @@ class OutboxFile:
         with self._lock:
             return list(read_dead(self._db, account))
 
-    def was_touched(self) -> bool:
-        """Whether another process has changed the file since this was last asked: some rows may be gone."""
+    def dead_count(self, account: str) -> int:
+        """Return how many dead letters an account has."""
         with self._lock:
-            version = self._data_version()
-            was_touched, self._seen_version = version != self._seen_version, version
-            return was_touched
+            (found,) = self._db.execute(
+                "SELECT count(*) FROM dead WHERE account = ?", (account,)
+            ).fetchone()
+            return int(found)
+
+    def version(self) -> int:
+        """Return a number that changes whenever another process changes the file: some rows may be gone then."""
+        with self._lock:
+            return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
     def numbers(self) -> set[int]:
         """Return the numbers of all waiting writes."""
@@ -256,11 +260,17 @@ class OutboxFile:
         """Whether the file still lies where it was made: a removed directory takes it along."""
         return _place_of(self.path) == self._place
 
+    def check(self) -> None:
+        """Raise `sqlite3.DatabaseError` where the file is damaged; reads all of it."""
+        with self._lock:
+            schema.check(self._db)
+
     def tidy(self) -> None:
-        """Empty the log of a file in which nothing waits, so that delivered words do not linger there."""
+        """Empty the log where nothing waits, so that delivered words do not linger there."""
         with self._lock:
             log = schema.parts_of(self.path)[1]
-            if log.exists() and log.stat().st_size:
+            (waits,) = self._db.execute("SELECT EXISTS (SELECT 1 FROM writes)").fetchone()
+            if not waits and log.exists() and log.stat().st_size:
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def release(self) -> None:
@@ -302,9 +312,6 @@ class OutboxFile:
                 self._last_number = before
                 _roll_back(self._db)
                 raise
-
-    def _data_version(self) -> int:
-        return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
 
 def set_aside(path: Path) -> Path:

@@ -10,23 +10,25 @@ from memotel.config import OutboxPolicy, Redact, WritePolicy
 from memotel.counts import Counts, Gauge, Labels
 from memotel.errors import MemotelError, OutboxFullError
 from memotel.notices import Notices
-from memotel.outcomes import Adapter, Provider, RefusalReason, WriteOutcome
+from memotel.outcomes import Adapter, DedupeKind, Provider, RefusalReason, WriteOutcome
 from memotel.values import FlushReport, Receipt, ReceiptStatus, Turn, Write, WriteAnswer
 from memotel.writes import exit as at_exit
-from memotel.writes.books import KEPT, Totals
+from memotel.writes.books import Totals, flush_report
 from memotel.writes.clocks import Clocks
 from memotel.writes.deadletters import DeadLetter, DeadLetters
 from memotel.writes.drain import Drain, Gates, Loop, Send
 from memotel.writes.endings import Endings
 from memotel.writes.history import History
+from memotel.writes.host import Host
 from memotel.writes.identity import Sightings
-from memotel.writes.ledger import Ledger
+from memotel.writes.ledger import Ledger, NotTaken
 from memotel.writes.notices import WriteNotices
 from memotel.writes.outbox import Entry, MemoryOutbox, Outbox
 from memotel.writes.redaction import Handed, Redaction
 from memotel.writes.schedule import Schedule
-from memotel.writes.stats import WriteStats
-from memotel.writes.waiting import Deliveries, Ending, FlushWaiter
+from memotel.writes.stats import WriteStats, outbox_gauges
+from memotel.writes.waiting import Deliveries, Ending, FlushWaiter, answer_of
+from memotel.writes.withdrawal import unless_withdrawn
 
 GRACE_S = 0.25
 """How long beyond its timeout a flush waits for the background loop to say so, before it counts for itself."""
@@ -87,9 +89,6 @@ class WritePath:
         self._clocks = clocks or Clocks()
         self._sightings = Sightings(account)
         self._deliveries = Deliveries()
-        self._dead = DeadLetters(
-            outbox_policy.max_dead_letters, outbox_policy.dead_letter_max_age_s
-        )
         self._notices = WriteNotices(
             Notices(
                 provider,
@@ -101,13 +100,12 @@ class WritePath:
         self._redaction = Redaction(redact, self._notices)
         self._endings = Endings(
             sightings=self._sightings,
-            dead=self._dead,
             deliveries=self._deliveries,
             notices=self._notices,
             on_unsent_end=on_unsent_end,
-            wall=self._clocks.wall,
         )
-        self._outbox: Outbox = MemoryOutbox() if outbox is None else outbox
+        dead = DeadLetters(outbox_policy.max_dead_letters, outbox_policy.dead_letter_max_age_s)
+        self._outbox = MemoryOutbox(dead, self._clocks.wall) if outbox is None else outbox
         self._ledger = Ledger(
             counts,
             provider,
@@ -116,18 +114,15 @@ class WritePath:
             max_bytes=outbox_policy.max_bytes,
             on_park=lambda entry: self._deliveries.tell(entry, WriteOutcome.QUOTA),
         )
+        self._max_parked = int(outbox_policy.max_writes * policy.max_parked_share)
         self._schedule = Schedule(
-            policy,
-            self._ledger,
-            self._end,
-            max_parked=int(outbox_policy.max_writes * policy.max_parked_share),
-            rng=rng,
+            policy, self._ledger, self._end, max_parked=self._max_parked, rng=rng
         )
         self._drain = Drain(
             provider,
             policy,
             loop=loop,
-            send=send,
+            send=unless_withdrawn(send, self._ledger, self._outbox, self._end),
             gates=gates or Gates(),
             ledger=self._ledger,
             schedule=self._schedule,
@@ -135,6 +130,24 @@ class WritePath:
         )
         self._counts = counts
         counts.add_source(self._gauges)
+
+    def open(self) -> None:
+        """Deliver what other processes left in a shared outbox, from now on. The owner of the path calls it once."""
+        if self._drains_at_exit and self._outbox.survives_exit:
+            at_exit.register(self)
+        host = Host(
+            account=self.account,
+            provider=self.provider,
+            counts=self._counts,
+            ledger=self._ledger,
+            sightings=self._sightings,
+            max_parked=self._max_parked,
+            plan=self._drain.put,
+            wake=self._drain.look,
+            end=self._end,
+            monotonic=self._clocks.monotonic,
+        )
+        self._outbox.open(host)
 
     def redaction(self, redact: Redact | None) -> Redaction:
         """Return what one client redacts with."""
@@ -200,7 +213,7 @@ class WritePath:
         if not done:
             waiting.cancel()
             return None
-        return _answer(waiting.result())
+        return answer_of(waiting.result())
 
     def flush(self, timeout: float) -> FlushReport:
         """Wait at most `timeout` seconds until all that was accepted before is delivered, and report.
@@ -213,7 +226,7 @@ class WritePath:
         waiter = self._watch(timeout, before)
         if waiter is not None:
             self._wait(waiter)
-        return self._report(before)
+        return flush_report(before, self._ledger.totals())
 
     async def aflush(self, timeout: float) -> FlushReport:
         """Do as `flush` does, awaited on any event loop."""
@@ -224,10 +237,12 @@ class WritePath:
             done, _ = await asyncio.wait((waiting,), timeout=timeout + GRACE_S)
             if not done:
                 self._drain.unwatch(waiter)
-        return self._report(before)
+        return flush_report(before, self._ledger.totals())
 
     def close(self, timeout: float) -> FlushReport:
-        """Take nothing more in, deliver what can be delivered in `timeout` seconds, count the rest `dropped`.
+        """Take nothing more in, deliver what can be delivered in `timeout` seconds, leave the rest to the next process.
+
+        What a memory outbox cannot deliver is counted `dropped`; one on disk keeps it, and it is `pending` in the report.
 
         A second call changes nothing. Never raises; on memotel's own loop it does not wait.
         """
@@ -236,15 +251,15 @@ class WritePath:
         waiter = None if self._loop.is_current() else self._watch(timeout, before)
         if waiter is not None:
             self._wait(waiter)
-        self._finish()
-        return self._report(before)
+        _, kept = self._finish()
+        return flush_report(before, self._ledger.totals(), kept)
 
     async def aclose(self, timeout: float) -> FlushReport:
         """Do as `close` does, awaited on any event loop."""
         self._ledger.close()
         report = await self.aflush(timeout)
-        left = self._finish()
-        return replace(report, pending=report.pending - left, failed=report.failed + left)
+        lost, _ = self._finish()
+        return replace(report, pending=report.pending - lost, failed=report.failed + lost)
 
     def start_flush(self, timeout: float) -> FlushWaiter | None:
         """Begin a flush without waiting; None where there is nothing to wait for."""
@@ -256,14 +271,14 @@ class WritePath:
             totals=self._ledger.totals(),
             in_flight=self._schedule.in_flight,
             in_flight_limit=self._schedule.window.limit,
-            dead_letters=len(self._dead),
+            dead_letters=self._outbox.dead,
             is_credentials_rejected=self._schedule.credentials.is_rejected,
             is_closed=self._ledger.is_closed,
         )
 
     def dead_letters(self) -> list[DeadLetter]:
         """Return the writes that were rejected for good and are still kept, oldest first."""
-        return self._dead.letters(self._clocks.wall())
+        return self._ledger.dead_letters(self._clocks.wall())
 
     def quota_returned(self) -> None:
         """Send what is parked again: there is evidence that the plan works."""
@@ -303,11 +318,15 @@ class WritePath:
 
     def _keep(self, write: Write, future: "Future[Ending] | None") -> Receipt:
         expires_at = self._clocks.monotonic() + self.policy.max_age_s
-        if self._ledger.accept(write, expires_at, lambda entry: self._plan(entry, future)) is None:
-            return self._turn_away(write, future)
+        taken = self._ledger.accept(write, expires_at, lambda entry: self._plan(entry, future))
+        if isinstance(taken, NotTaken):
+            return self._turn_away(taken, write, future)
         if self._drains_at_exit:
             at_exit.register(self)
-        self._drain.wake()
+        if future is None:
+            self._drain.wake()
+        else:
+            self._drain.look()
         return Receipt(ReceiptStatus.ACCEPTED, write.key)
 
     def _plan(self, entry: Entry, future: "Future[Ending] | None") -> None:
@@ -315,10 +334,13 @@ class WritePath:
             self._deliveries.expect(entry, future)
         self._drain.put(entry)
 
-    def _turn_away(self, write: Write, future: "Future[Ending] | None") -> Receipt:
-        """Handle a write that the outbox did not take: it is closed, or full."""
+    def _turn_away(self, why: NotTaken, write: Write, future: "Future[Ending] | None") -> Receipt:
+        """Handle a write that the outbox did not take."""
+        if why is NotTaken.WAITS_ALREADY:
+            self._ledger.deduplicated(write.adapter, DedupeKind.REDELIVERY)
+            return Receipt(ReceiptStatus.REDELIVERY, write.key)
         self._sightings.forget(write.key)
-        if self._ledger.is_closed:
+        if why is NotTaken.CLOSED:
             return self._refuse(RefusalReason.CLOSED)
         policy = self._outbox_policy
         self._notices.full(policy.max_writes, policy.max_bytes)
@@ -352,26 +374,20 @@ class WritePath:
         except TimeoutError:
             self._drain.unwatch(waiter)
 
-    def _finish(self) -> int:
-        """Stop the drain, count what is left in a memory outbox as dropped, and return how much that was."""
+    def _finish(self) -> tuple[int, int]:
+        """Stop the drain; count what is lost with the outbox as dropped, and hand over what it keeps: return both."""
         at_exit.unregister(self)
         self._counts.remove_source(self._gauges)
         if self._ledger.last_seq:
             self._drain.stop()
-        left = [] if self._outbox.survives_exit else self._ledger.entries()
-        for entry in left:
+        lost = self._ledger.unkept()
+        for entry in lost:
             self._end(entry, WriteOutcome.DROPPED, "closed")
-        if left:
-            self._notices.dropped(len(left))
-        return len(left)
-
-    def _report(self, before: Totals) -> FlushReport:
-        after = self._ledger.totals()
-        return FlushReport(
-            delivered=after.delivered - before.delivered,
-            pending=after.pending,
-            failed=after.failed - before.failed,
-        )
+        if lost:
+            self._notices.dropped(len(lost), is_durable=self._outbox.survives_exit)
+        kept = self._ledger.hand_over()
+        self._outbox.close()
+        return len(lost), kept
 
     def _refuse_own_loop(self) -> None:
         if self._loop.is_current():
@@ -380,16 +396,5 @@ class WritePath:
             )
 
     def _gauges(self) -> Iterable[tuple[Gauge, Labels, float]]:
-        labels = (self.provider.value,)
-        oldest = self._ledger.oldest()
-        age_s = 0.0 if oldest is None else self._clocks.wall() - oldest.write.accepted_at
-        yield Gauge.OUTBOX_CAPACITY, labels, self._outbox_policy.max_writes
-        yield Gauge.OUTBOX_OLDEST_AGE, labels, max(0.0, age_s)
-        yield Gauge.UNACCOUNTED, labels, self._ledger.totals().unaccounted
-
-
-def _answer(ending: Ending) -> WriteAnswer:
-    """Return what the service answered, or raise why the write was not kept."""
-    if ending.outcome in KEPT or ending.outcome is WriteOutcome.QUOTA:
-        return ending.answer or WriteAnswer(ending.outcome)
-    raise ending.error or MemotelError(f"the write was not kept: {ending.outcome}")
+        capacity, now = self._outbox_policy.max_writes, self._clocks.wall()
+        return outbox_gauges(self.provider, self._ledger, capacity, now)

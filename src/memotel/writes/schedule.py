@@ -9,7 +9,7 @@ from memotel.config import WritePolicy
 from memotel.outcomes import RetryCause, WriteOutcome
 from memotel.policy.backoff import backoff_s
 from memotel.policy.pauses import CredentialLatch, RatePause
-from memotel.writes.lanes import Lanes
+from memotel.writes.lanes import Lane, Lanes
 from memotel.writes.ledger import Ledger
 from memotel.writes.outbox import Entry
 from memotel.writes.parking import Parking
@@ -56,9 +56,13 @@ class Schedule:
         self.releases = 0
 
     def add(self, entry: Entry, now: float) -> None:
-        """Take an accepted entry in."""
+        """Take an accepted entry in, or one that was adopted."""
+        if entry.is_ended:
+            return
         lane = self._lanes.add(entry)
-        if self._parking.holds(lane):
+        if entry.parked_at is not None:
+            self._rejoin(entry, lane, now)
+        elif self._parking.holds(lane):
             given_up = self._parking.add(entry, lane, now)
             if given_up is not None:
                 self._end(given_up, WriteOutcome.QUOTA, "parked_full")
@@ -67,7 +71,7 @@ class Schedule:
         """Return the entry to send now, or None."""
         if self.in_flight >= self.window.limit or self.paused_until(now) > now:
             return None
-        entry = self._parking.take(now) or self._lanes.take(now)
+        entry = self._next(now)
         if entry is None:
             return None
         self.credentials.lets_through(now)
@@ -76,6 +80,15 @@ class Schedule:
         entry.is_in_flight = True
         self.in_flight += 1
         return entry
+
+    def _next(self, now: float) -> Entry | None:
+        """Return the next head; those that ended while they stood in their lane go."""
+        while (entry := self._parking.take(now) or self._lanes.take(now)) is not None:
+            if not entry.is_ended:
+                return entry
+            self._parking.returned(entry)
+            self._remove(entry, now)
+        return None
 
     def next_at(self, now: float) -> float | None:
         """Return when `take` may have something, or None where only an event can change that."""
@@ -177,6 +190,15 @@ class Schedule:
         lane = self._lanes.pop(entry)
         if lane is not None:
             self._lanes.release(lane)
+
+    def _rejoin(self, entry: Entry, lane: Lane, now: float) -> None:
+        """Take in what another process had parked: alone in its scope it stays parked, else it goes with the others."""
+        if self._parking.holds(lane):
+            return
+        if lane.entries[0] is entry:
+            self._park(entry, now)
+        else:
+            self._ledger.unpark(entry, now + self._policy.max_age_s)
 
     def _park(self, entry: Entry, now: float) -> None:
         for given_up in self._parking.park(self._lanes.lane(entry), now):

@@ -18,6 +18,7 @@ from memotel.errors import (
 )
 from memotel.outcomes import QuotaEvidence, RetryCause, WriteOutcome
 from memotel.values import WriteAnswer
+from memotel.writes.outbox import WithdrawnError
 
 FIRST_SERVER_FAULT = 500
 
@@ -72,7 +73,7 @@ def judge_error(error: Exception) -> Verdict:
             return Verdict(Fate.CREDENTIALS)
         case InvalidRequestError():
             return Verdict(Fate.ENDED, outcome=WriteOutcome.REJECTED)
-        case CircuitOpenError():
+        case CircuitOpenError() | WithdrawnError():
             return Verdict(Fate.HELD)
         case _:
             return _again(error)

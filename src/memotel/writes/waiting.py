@@ -3,8 +3,10 @@
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
+from memotel.errors import MemotelError
 from memotel.outcomes import WriteOutcome
 from memotel.values import WriteAnswer
+from memotel.writes.books import KEPT
 from memotel.writes.outbox import Entry
 
 
@@ -24,6 +26,13 @@ class FlushWaiter:
     last_seq: int
     deadline: float
     done: "Future[None]" = field(default_factory=Future)
+
+
+def answer_of(ending: Ending) -> WriteAnswer:
+    """Return what the service answered, or raise why the write was not kept."""
+    if ending.outcome in KEPT or ending.outcome is WriteOutcome.QUOTA:
+        return ending.answer or WriteAnswer(ending.outcome)
+    raise ending.error or MemotelError(f"the write was not kept: {ending.outcome}")
 
 
 def resolve(future: "Future[Ending]", ending: Ending) -> None:

@@ -1,0 +1,136 @@
+"""Taking over what ended processes left: in our own file first, then gone there, so that a crash between loses nothing."""
+
+import sqlite3
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from memotel.writes.filelock import FileLock, lock_path
+from memotel.writes.outboxfile import OutboxFile, set_aside
+from memotel.writes.outboxschema import NewerFileError, is_corrupt
+
+if TYPE_CHECKING:
+    from memotel.writes.outboxdirectory import Member
+
+BATCH: Final = 500
+"""Rows that move in one transaction."""
+
+
+class Visit:
+    """One round through the files of others. What it meets of accounts that nobody here holds stays: `foreign`.
+
+    Args:
+        members: the accounts of this process, by key.
+        now: wall-clock seconds.
+        dead_max_age_s: dead letters older than this go, whoever they belong to.
+        told: files of a newer memotel that were said to be left alone; filled here.
+    """
+
+    def __init__(
+        self,
+        members: "Mapping[str, Member]",
+        now: float,
+        dead_max_age_s: float,
+        told: set[Path],
+    ) -> None:
+        self.foreign: Counter[str] = Counter()
+        self._members = members
+        self._now = now
+        self._dead_max_age_s = dead_max_age_s
+        self._told = told
+
+    def file(self, path: Path) -> None:
+        """Adopt what is ours from a file whose owner has ended; remove it where nothing is left in it."""
+        try:
+            orphan = OutboxFile.take(path)
+        except NewerFileError:
+            self._leave_alone(path)
+            return
+        except (OSError, sqlite3.Error) as error:
+            if is_corrupt(error):
+                self._set_aside(path)
+            return
+        if orphan is None:
+            return
+        try:
+            self._empty(orphan)
+        except (OSError, sqlite3.Error) as error:
+            if is_corrupt(error):
+                orphan.release()
+                self._set_aside(path)
+        finally:
+            orphan.release()
+
+    def stale_locks(self, directory: Path) -> None:
+        """Remove locks whose file is gone: somebody ended between removing the one and the other."""
+        for lock in directory.glob("outbox-*.lock"):
+            path = lock.with_name(lock.name.removesuffix(".lock"))
+            if not path.exists() and lock_path(path) == lock:
+                _remove_lock(path)
+
+    def _empty(self, orphan: OutboxFile) -> None:
+        orphan.prune(self._now, self._dead_max_age_s)
+        has_foreign = False
+        for account, books in orphan.books().items():
+            member = self._members.get(account)
+            if member is not None:
+                _move(orphan, member)
+            elif books.totals.pending:
+                has_foreign = True
+        if has_foreign:
+            orphan.expire(self._now)
+        for account, books in orphan.books().items():
+            if account not in self._members:
+                self.foreign[books.provider] += books.totals.pending
+
+    def _leave_alone(self, path: Path) -> None:
+        if path not in self._told:
+            self._told.add(path)
+            for member in self._members.values():
+                member.newer(path.name)
+
+    def _set_aside(self, path: Path) -> None:
+        lock = FileLock.take(path)
+        if lock is None:
+            return
+        try:
+            set_aside(path)
+        except OSError:
+            lock.release()
+            return
+        lock.remove()
+        for member in self._members.values():
+            member.damaged(path.name)
+
+
+def _move(orphan: OutboxFile, member: "Member") -> None:
+    after, is_checked = 0, False
+    while member.has_room():
+        rows, unreadable = orphan.rows(member.account, limit=BATCH, after=after)
+        if unreadable:
+            member.unreadable(orphan.drop(member.account, member.provider, unreadable))
+        if not rows and not unreadable:
+            break
+        if not is_checked:
+            orphan.check()
+            is_checked = True
+        after = max((*unreadable, *(row.number for row in rows)))
+        taken = member.adopt(rows) if rows else []
+        orphan.hand_over(member.account, member.provider, [row.number for row in taken])
+    letters = orphan.dead(member.account)
+    if letters:
+        orphan.forget_dead([each.number for each in member.adopt_dead(letters)])
+
+
+def _remove_lock(path: Path) -> None:
+    try:
+        lock = FileLock.take(path)
+    except OSError:
+        return
+    if lock is None:
+        return
+    if path.exists():
+        lock.release()
+    else:
+        lock.remove()

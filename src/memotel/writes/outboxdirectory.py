@@ -1,0 +1,246 @@
+"""The outbox files of one directory: our own, and those that ended processes left, which are emptied and removed."""
+
+import logging
+import random
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from memotel.counts import Counts, Gauge, Labels
+from memotel.notices import fault_of
+from memotel.outcomes import Provider
+from memotel.places import Place
+from memotel.writes.adoption import Visit
+from memotel.writes.outboxfile import OutboxFile
+from memotel.writes.outboxreading import DeadRow
+from memotel.writes.outboxschema import is_corrupt, outbox_files
+from memotel.writes.rows import Row
+
+JITTER = (0.75, 1.25)
+STOP_S = 2.0
+"""How long closing waits for a look at the directory that is under way."""
+
+logger = logging.getLogger("memotel.outbox")
+
+
+class Member(Protocol):
+    """An account of this process whose writes are kept in the directory. Its methods may take the account's locks."""
+
+    account: str
+    provider: Provider
+
+    def has_room(self) -> bool:
+        """Whether at least one more write may wait."""
+        ...
+
+    def adopt(self, rows: Sequence[Row]) -> Sequence[Row]:
+        """Take rows over into our own file; return those that need not stay where they are."""
+        ...
+
+    def adopt_dead(self, letters: Sequence[DeadRow]) -> Sequence[DeadRow]:
+        """Take dead letters over into our own file; return those that need not stay where they are."""
+        ...
+
+    def tend(self) -> None:
+        """Bring the file up to date, and notice what was done to it from outside."""
+        ...
+
+    def damaged(self, name: str) -> None:
+        """Say and count that a file was set aside."""
+        ...
+
+    def newer(self, name: str) -> None:
+        """Say that a file of a newer memotel is left alone."""
+        ...
+
+    def unreadable(self, writes: int) -> None:
+        """Say that writes could not be read and were dropped."""
+        ...
+
+
+class OutboxDirectory:
+    """One directory, as this process uses it. Thread-safe.
+
+    Our own file is made when it is first asked for, and released when the last account leaves. While accounts are here a
+    thread looks, every `interval_s` seconds, for files whose owner has ended.
+    """
+
+    def __init__(
+        self, place: Place, counts: Counts, *, interval_s: float, dead_max_age_s: float
+    ) -> None:
+        self.place = place
+        self._counts = counts
+        self._interval_s = interval_s
+        self._dead_max_age_s = dead_max_age_s
+        self._lock = threading.RLock()
+        self._file: OutboxFile | None = None
+        self._members: dict[str, Member] = {}
+        self._keeper: _Keeper | None = None
+        self._foreign: Mapping[str, int] = {}
+        self._told: set[Path] = set()
+
+    def file(self) -> OutboxFile:
+        """Return our own file. Raises `OSError` or `sqlite3.Error` where there is none and none can be made."""
+        with self._lock:
+            if self._file is None:
+                self.place.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._file = OutboxFile.create(
+                    self.place.directory, is_full_sync=self.place.is_full_sync
+                )
+            return self._file
+
+    @property
+    def current(self) -> OutboxFile | None:
+        """Our own file, where there is one by now."""
+        return self._file
+
+    def lose(self, file: OutboxFile) -> None:
+        """Give up a file of ours that is damaged or gone; the next one asked for is fresh."""
+        with self._lock:
+            if self._file is not file:
+                return
+            self._file = None
+            try:
+                file.set_aside()
+            except OSError:
+                file.release()
+        for member in list(self._members.values()):
+            member.damaged(file.path.name)
+
+    def join(self, member: Member) -> None:
+        """Keep an account's writes here from now on, and look for what others have left for it."""
+        with self._lock:
+            self._members[member.account] = member
+            if self._keeper is None:
+                self._counts.add_source(self._gauges)
+                self._keeper = _Keeper(self._look, self._interval_s)
+                self._keeper.start()
+        self.wake()
+
+    def leave(self, member: Member) -> None:
+        """Hand an account's writes over to whoever adopts them: another process, or this one when it asks again."""
+        with self._lock:
+            if self._members.get(member.account) is not member:
+                return
+            del self._members[member.account]
+            keeper = None if self._members else self._keeper
+            if keeper is not None:
+                self._keeper = None
+                self._counts.remove_source(self._gauges)
+        if keeper is not None:
+            keeper.stop()
+        with self._lock:
+            self._leave_behind(member)
+
+    def wake(self) -> None:
+        """Have the directory looked at now."""
+        keeper = self._keeper
+        if keeper is not None:
+            keeper.wake()
+
+    def _leave_behind(self, member: Member) -> None:
+        file = self._file
+        if file is None:
+            return
+        if not self._members:
+            self._file = None
+            file.release()
+            return
+        try:
+            self._split(file, member)
+        except (OSError, sqlite3.Error):
+            pass  # they stay in our file, which others adopt when this process ends
+
+    def _split(self, file: OutboxFile, member: Member) -> None:
+        """Move the rows of an account that has no client here any more to a file that anyone may adopt."""
+        rows, _ = file.rows(member.account)
+        if not rows:
+            return
+        orphan = OutboxFile.create(self.place.directory, is_full_sync=self.place.is_full_sync)
+        try:
+            orphan.adopt(rows)
+            file.hand_over(member.account, member.provider, [row.number for row in rows])
+        finally:
+            orphan.release()
+
+    def _look(self) -> None:
+        """Tend our own file, then adopt what ended processes left. Runs on the keeper's thread."""
+        with self._lock:
+            members = dict(self._members)
+            file = self._own(members)
+        if file is not None and not file.is_in_place():
+            self.lose(file)
+        for member in members.values():
+            member.tend()
+        self._foreign = self._visit_others(members)
+        self._tidy()
+
+    def _own(self, members: Mapping[str, Member]) -> OutboxFile | None:
+        """Return our own file, made here so that no turn has to wait for it."""
+        if not members:
+            return None
+        try:
+            return self.file()
+        except (OSError, sqlite3.Error):
+            return None  # whoever writes next notices, and says so
+
+    def _visit_others(self, members: Mapping[str, Member]) -> Mapping[str, int]:
+        own = self._file
+        visit = Visit(members, time.time(), self._dead_max_age_s, self._told)
+        for path in outbox_files(self.place.directory):
+            if own is None or path != own.path:
+                visit.file(path)
+        visit.stale_locks(self.place.directory)
+        return visit.foreign
+
+    def _tidy(self) -> None:
+        with self._lock:
+            file = self._file
+        if file is None:
+            return
+        try:
+            file.prune(time.time(), self._dead_max_age_s)
+            file.tidy()
+        except sqlite3.Error as error:
+            if is_corrupt(error):
+                self.lose(file)
+
+    def _gauges(self) -> Iterable[tuple[Gauge, Labels, float]]:
+        for provider, writes in self._foreign.items():
+            yield Gauge.OUTBOX_FOREIGN, (provider,), float(writes)
+
+
+class _Keeper:
+    """A daemon thread that does its work now and then, and when it is woken."""
+
+    def __init__(self, work: Callable[[], None], interval_s: float) -> None:
+        self._work = work
+        self._interval_s = interval_s
+        self._event = threading.Event()
+        self._is_stopped = False
+        self._thread = threading.Thread(target=self._run, name="memotel-outbox", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def wake(self) -> None:
+        self._event.set()
+
+    def stop(self) -> None:
+        self._is_stopped = True
+        self._event.set()
+        if threading.current_thread() is not self._thread:
+            self._thread.join(STOP_S)
+
+    def _run(self) -> None:
+        while not self._is_stopped:
+            self._event.clear()
+            try:
+                self._work()
+            except Exception as error:  # noqa: BLE001 # one bad look must not end all later ones
+                logger.error("the outbox directory could not be looked at: %s", fault_of(error))  # noqa: TRY400 # a trace may hold words
+            if not self._is_stopped:
+                self._event.wait(self._interval_s * random.uniform(*JITTER))  # noqa: S311 # spreads looks, guards nothing
