@@ -47,7 +47,8 @@ class Settlement:
 class Call:
     """One operation from its first line to its settlement.
 
-    Made in the caller's context. Attributes that the work fills in while it runs: `attempts`, `phase`, `circuit`,
+    Made in the caller's context; `began_at` (monotonic seconds) is when the caller asked, where that was before.
+    Attributes that the work fills in while it runs: `attempts`, `phase`, `circuit`,
     `quota`, `tenant`, `cuts`. `trace` belongs to the telemetry middlewares and is opaque to everything else.
     """
 
@@ -84,6 +85,7 @@ class Call:
         adapter: Adapter,
         budget_s: float,
         is_blocking: bool = False,
+        began_at: float | None = None,
     ) -> None:
         self.operation = operation
         self.request = request
@@ -91,7 +93,7 @@ class Call:
         self.adapter = adapter
         self.agent: str | None = getattr(request, "agent", None)
         self.budget_s = budget_s
-        self.started_at = monotonic()
+        self.started_at = monotonic() if began_at is None else began_at
         self.deadline = Deadline(self.started_at + budget_s)
         self.is_blocking = is_blocking
         self.is_probe = False

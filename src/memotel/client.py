@@ -17,12 +17,14 @@ from memotel.backends import codec_for
 from memotel.calls import Call
 from memotel.config import ClientSettings
 from memotel.counts import Count, Counts
+from memotel.deadline import monotonic
 from memotel.errors import InvalidRequestError, MemotelError
 from memotel.facades import warn_once
 from memotel.middleware.bridge import drive
 from memotel.notices import Event, Notices, fault_of, notices_of
 from memotel.outcomes import Operation, Outcome, Part, RefusalReason, Speaker, WriteOutcome
 from memotel.policy.hygiene import Cut, clean, cut_prompt, redacted
+from memotel.sharing import share_loop
 from memotel.telemetry.instruments import declare_client, install
 from memotel.values import (
     FlushReport,
@@ -96,8 +98,13 @@ class MemoryClient:
         return drive(self._recall(scope, prompt, agent, is_blocking=True))
 
     async def arecall(self, scope: Scope, prompt: str, *, agent: str | None = None) -> RecallResult:
-        """Ask memory about `prompt` without blocking the loop; only `CancelledError` passes."""
-        return await self._recall(scope, prompt, agent, is_blocking=False)
+        """Ask memory about `prompt` without blocking the loop; only `CancelledError` passes.
+
+        The budget runs from here on, also while the loop is shared with other recalls that begin now.
+        """
+        began_at = monotonic()
+        await share_loop()
+        return await self._recall(scope, prompt, agent, is_blocking=False, began_at=began_at)
 
     def search(
         self, scope: Scope, query: str, *, limit: int | None = None, agent: str | None = None
@@ -241,7 +248,12 @@ class MemoryClient:
         return attachment
 
     def _call(
-        self, operation: Operation, request: Recall | Search | Save, *, is_blocking: bool
+        self,
+        operation: Operation,
+        request: Recall | Search | Save,
+        *,
+        is_blocking: bool,
+        began_at: float | None = None,
     ) -> Call:
         policy = self.settings.recall
         budgets = {
@@ -256,10 +268,17 @@ class MemoryClient:
             adapter=self.adapter,
             budget_s=budgets[operation],
             is_blocking=is_blocking,
+            began_at=began_at,
         )
 
     async def _recall(
-        self, scope: Scope, prompt: str, agent: str | None, *, is_blocking: bool
+        self,
+        scope: Scope,
+        prompt: str,
+        agent: str | None,
+        *,
+        is_blocking: bool,
+        began_at: float | None = None,
     ) -> RecallResult:
         policy = self.settings.recall
         shown = None if self._is_off() else self._presentable(prompt)
@@ -267,7 +286,7 @@ class MemoryClient:
             self.counts.add(Count.RECALLS, self.provider, self.adapter, Outcome.SKIPPED)
             return RecallResult(Outcome.SKIPPED)
         request = Recall(scope, shown.text, policy.top_k, agent)
-        call = self._call(Operation.RECALL, request, is_blocking=is_blocking)
+        call = self._call(Operation.RECALL, request, is_blocking=is_blocking, began_at=began_at)
         if shown.is_cut:
             call.cuts = (Part.PROMPT,)
             self.counts.add(Count.TRUNCATED, self.provider, Part.PROMPT)

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from queue import SimpleQueue
 
-MOMENT_S = 0.01
+MOMENT_S = 0.05
 """How long a nudge rests before it wakes the loop."""
 
 

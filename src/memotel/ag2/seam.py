@@ -7,8 +7,8 @@ checked at every reply, so functions that are registered later, at any position,
 """
 
 import itertools
-import operator
 from collections.abc import Callable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 
 from memotel.ag2.framework import (
@@ -25,30 +25,66 @@ from memotel.ag2.replies import is_seam, may_see_memory
 from memotel.memory.guard import Guard
 
 NO_REPLY = (False, None)
+_answered_here: ContextVar[list[Message] | None] = ContextVar("memotel_answered", default=None)
+"""The list of the reply that is being made asynchronously in this context."""
+
 _numbers = itertools.count(1)
 
 
-@dataclass(frozen=True, slots=True)
-class AnyTrigger:
-    """Matches a sender for which any of the functions behind it would be called.
+Place = tuple[ReplyFunction, object, object]
+"""What the right order of an agent's functions depends on, of one of them: function, trigger, configuration."""
+
+EVERYBODY = object
+"""The trigger that AG2 is quickest with: any other costs it two looks at a protocol, a twentieth of a turn.
+
+Whether the functions behind would be called for a sender is looked at by the function itself.
+"""
+
+
+@dataclass(slots=True, eq=False)
+class Covered:
+    """The reply functions behind one of ours, which finds this as its `config`.
 
     Attributes:
         agent: whose reply functions they are.
-        triggers: those of the functions behind it.
-        order: what the agent's order was made of when it was last found right; it lives and goes with the agent.
+        triggers: theirs.
+        order: the agent's functions when their order was last found right.
+        client: the agent's model client then.
+        by_type: whether a type of sender is answered, where the triggers ask for nothing else.
     """
 
     agent: object
     triggers: tuple[object, ...]
-    order: list[object] = field(default_factory=list, compare=False, repr=False)
+    order: list[Place] = field(default_factory=list, repr=False)
+    client: object | None = field(default=None, repr=False)
+    by_type: dict[type, bool] = field(default_factory=dict, repr=False)
 
-    def __call__(self, sender: object) -> bool:
-        """Whether one of the triggers matches `sender`."""
-        return any(matches(self.agent, trigger, sender) for trigger in self.triggers)
+    def note(self, agent: object, entries: list[ReplyEntry]) -> None:
+        """Keep what the order that was found right was made of; it lives and goes with the agent."""
+        self.client = getattr(agent, "client", None)
+        self.order = [(e["reply_func"], e["trigger"], e["config"]) for e in entries]
+
+    def answers(self, sender: object) -> bool:
+        """Whether one of the functions would be called for `sender`."""
+        kind = type(sender)
+        known = self.by_type.get(kind)
+        if known is not None:
+            return known
+        found = any(matches(self.agent, trigger, sender) for trigger in self.triggers)
+        if all(map(_is_of_types, self.triggers)):
+            self.by_type[kind] = found
+        return found
 
     def covers(self, trigger: object) -> bool:
         """Whether `trigger` is one of these."""
         return any(trigger is known for known in self.triggers)
+
+
+def _is_of_types(trigger: object) -> bool:
+    """Whether a trigger matches by the sender's type alone."""
+    if isinstance(trigger, list):
+        return all(map(_is_of_types, trigger))
+    return trigger is None or isinstance(trigger, type)
 
 
 class Seam:
@@ -69,9 +105,9 @@ class Seam:
         if not self._is_arranged(agent, entries):
             entries = self._arranged(agent, entries)
             set_reply_entries(agent, entries)
-        trigger = self._own_trigger(agent, entries)
-        if trigger is not None:
-            trigger.order[:] = _order(agent, entries)
+        covered = self._own_covered(agent, entries)
+        if covered is not None:
+            covered.note(agent, entries)
 
     def remove(self, agent: object) -> None:
         """Take these functions away from the agent."""
@@ -81,17 +117,21 @@ class Seam:
 
     def _is_as_it_was(self, agent: object, entries: list[ReplyEntry]) -> bool:
         """Whether nothing changed since the order was found right, which is quicker to see than the order itself."""
-        trigger = self._own_trigger(agent, entries)
-        if trigger is None:
+        covered = self._own_covered(agent, entries)
+        if covered is None:
             return False
-        known, now = trigger.order, _order(agent, entries)
-        return len(known) == len(now) and all(map(operator.is_, known, now))
+        known = covered.order
+        return (
+            len(known) == len(entries)
+            and covered.client is getattr(agent, "client", None)
+            and all(map(_is_unchanged, known, entries))
+        )
 
-    def _own_trigger(self, agent: object, entries: list[ReplyEntry]) -> AnyTrigger | None:
+    def _own_covered(self, agent: object, entries: list[ReplyEntry]) -> Covered | None:
         for entry in entries:
-            trigger = entry["trigger"]
-            if entry["reply_func"] is self.inject and isinstance(trigger, AnyTrigger):
-                return trigger if trigger.agent is agent else None
+            covered = entry["config"]
+            if entry["reply_func"] is self.inject and isinstance(covered, Covered):
+                return covered if covered.agent is agent else None
         return None
 
     def _is_own(self, entry: ReplyEntry) -> bool:
@@ -99,21 +139,21 @@ class Seam:
         return function is self.inject or function is self.a_inject or function is self.withdraw
 
     def _is_arranged(self, agent: object, entries: list[ReplyEntry]) -> bool:
-        open_for: dict[str, AnyTrigger] = {}
+        open_for: dict[str, Covered] = {}
         for entry in entries:
-            function, trigger = entry["reply_func"], entry["trigger"]
+            function, covered = entry["reply_func"], entry["config"]
             if function is self.withdraw:
                 open_for = {}
-            elif self._is_own(entry) and isinstance(trigger, AnyTrigger):
-                open_for = {**open_for, function.__name__: trigger}
+            elif self._is_own(entry) and isinstance(covered, Covered):
+                open_for = {**open_for, function.__name__: covered}
             elif not is_seam(entry) and not self._is_right(agent, entry, open_for):
                 return False
         return True
 
-    def _is_right(self, agent: object, entry: ReplyEntry, open_for: dict[str, AnyTrigger]) -> bool:
+    def _is_right(self, agent: object, entry: ReplyEntry, open_for: dict[str, Covered]) -> bool:
         if not may_see_memory(agent, entry):
             return not open_for
-        is_covered = all(t.agent is agent and t.covers(entry["trigger"]) for t in open_for.values())
+        is_covered = all(c.agent is agent and c.covers(entry["trigger"]) for c in open_for.values())
         return len(open_for) == 2 and is_covered
 
     def _arranged(self, agent: object, entries: list[ReplyEntry]) -> list[ReplyEntry]:
@@ -124,23 +164,24 @@ class Seam:
             if not is_seam(entry):
                 may_see = may_see_memory(agent, entry)
                 if may_see and not is_open:
-                    arranged += self._opening(AnyTrigger(agent, _run(agent, others[index:])))
+                    arranged += self._opening(Covered(agent, _run(agent, others[index:])))
                 if not may_see and is_open:
-                    arranged.append(_entry(self.withdraw, _always))
+                    arranged.append(_entry(self.withdraw))
                 is_open = may_see
             arranged.append(entry)
         return arranged
 
-    def _opening(self, trigger: AnyTrigger) -> list[ReplyEntry]:
-        return [_entry(self.a_inject, trigger, is_async=True), _entry(self.inject, trigger)]
+    def _opening(self, covered: Covered) -> list[ReplyEntry]:
+        return [_entry(self.a_inject, covered, is_async=True), _entry(self.inject, covered)]
 
 
-def _order(agent: object, entries: list[ReplyEntry]) -> list[object]:
-    """Return all that the right order of these reply functions depends on."""
-    order = [getattr(agent, "client", None)]
-    for entry in entries:
-        order += (entry["reply_func"], entry["trigger"], entry["config"])
-    return order
+def _is_unchanged(known: Place, entry: ReplyEntry) -> bool:
+    function, trigger, config = known
+    return (
+        entry["reply_func"] is function
+        and entry["trigger"] is trigger
+        and entry["config"] is config
+    )
 
 
 def _run(agent: object, entries: list[ReplyEntry]) -> tuple[object, ...]:
@@ -150,29 +191,35 @@ def _run(agent: object, entries: list[ReplyEntry]) -> tuple[object, ...]:
     return tuple(entry["trigger"] for entry in run)
 
 
-def _always(sender: object) -> bool:
-    del sender
-    return True
-
-
-def _entry(function: ReplyFunction, trigger: object, *, is_async: bool = False) -> ReplyEntry:
+def _entry(function: ReplyFunction, config: object = None, *, is_async: bool = False) -> ReplyEntry:
     return {
-        "trigger": trigger,
+        "trigger": EVERYBODY,
         "reply_func": function,
-        "config": None,
-        "init_config": None,
-        "reset_config": None,
+        "config": config,
+        "init_config": config,
+        "reset_config": _keep,
         "ignore_async_in_sync_chat": is_async,
     }
+
+
+def _keep(config: object) -> None:
+    """Leave the configuration as it is when AG2 resets an agent's statistics."""
+    del config
+
+
+def _is_unasked(config: object, sender: object) -> bool:
+    """Whether nobody behind one of our functions would be called for this sender."""
+    return isinstance(config, Covered) and not config.answers(sender)
 
 
 def _injectors(
     recollections: Recollections, guard: Guard, number: int
 ) -> tuple[Callable[..., object], Callable[..., object]]:
-    """Return the synchronous injector and its asynchronous twin.
+    """Return the synchronous injector and its asynchronous twin, which stands before it.
 
-    AG2 leaves a synchronous function out of an asynchronous chat where an asynchronous one has the same name behind
-    `a_`. It looks names up, so each capability's pair has names of its own.
+    Both are asked in an asynchronous chat, where the first leaves nothing to do for the second. (AG2 would leave the
+    second out for the sake of a name with `a_` in front; to find that out it compares every function with every other
+    at each reply, which costs more than asking.)
     """
 
     def inject(
@@ -181,9 +228,10 @@ def _injectors(
         sender: object = None,
         config: object = None,
     ) -> tuple[bool, None]:
-        del config
+        if messages is None or messages is _answered_here.get() or _is_unasked(config, sender):
+            return NO_REPLY
         with guard.keep_recalling():
-            if messages is not None and not is_stored(recipient, messages):
+            if not is_stored(recipient, messages):
                 recollections.show(recipient, sender, messages)
         return NO_REPLY
 
@@ -193,14 +241,16 @@ def _injectors(
         sender: object = None,
         config: object = None,
     ) -> tuple[bool, None]:
-        del config
+        if messages is None or _is_unasked(config, sender):
+            return NO_REPLY
+        _answered_here.set(messages)
         with guard.keep_recalling():
-            if messages is not None and not is_stored(recipient, messages):
+            if not is_stored(recipient, messages):
                 await recollections.ashow(recipient, sender, messages)
         return NO_REPLY
 
     inject.__name__ = f"memotel_recall_{number}"
-    a_inject.__name__ = f"a_{inject.__name__}"
+    a_inject.__name__ = f"memotel_arecall_{number}"
     inject.is_memotel_seam = a_inject.is_memotel_seam = True  # type: ignore[attr-defined] # functions take attributes
     return inject, a_inject
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, cast
 from memotel.calls import Answer, Call, Handler, Settlement, ending_of
 from memotel.deadline import current_deadline
 from memotel.errors import BudgetExceededError, MemotelError
+from memotel.http.waiting import flight_result
 from memotel.outcomes import Outcome, Phase, QuotaState, WriteOutcome
 from memotel.runtime import BackgroundLoop
 from memotel.values import WriteAnswer
@@ -76,13 +77,13 @@ def _block(call: Call) -> Settlement:
 
 
 async def _wait(call: Call) -> Settlement:
-    future = asyncio.wrap_future(call.future)
     try:
-        await asyncio.wait({future}, timeout=max(0.0, call.deadline.remaining_s()))
+        return await flight_result(call.future, call.deadline.remaining_s())
+    except TimeoutError:
+        return _abandon(call)
     except asyncio.CancelledError:
         call.settle(Outcome.CANCELLED)
         raise
-    return call.future.result() if call.future.done() else _abandon(call)
 
 
 def _abandon(call: Call) -> Settlement:

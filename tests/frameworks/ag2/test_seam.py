@@ -164,3 +164,30 @@ def test_a_lock_that_was_inherited_by_a_fork_is_not_waited_for(client: Recording
     persistence._pid = -1
     assert persistence._alone() is not inherited
     assert persistence._alone() is persistence._alone()
+
+
+@pytest.mark.parametrize(
+    "client",
+    [RecordingClient(), RecordingClient(context=""), RecordingClient(error=RuntimeError("broken"))],
+    ids=["hit", "empty", "failing"],
+)
+def test_an_asynchronous_chat_is_recalled_for_once_and_never_synchronously(
+    client: RecordingClient,
+) -> None:
+    agent, _ = assistant("planner")
+    memory_on(client).add_to_agent(agent)
+    chat(person(), agent, QUESTION, is_async=True, max_turns=1)
+    assert [asked.kind for asked in client.asked] == ["async"]
+
+
+def test_every_kind_of_sender_is_told_apart_by_the_triggers_behind(client: RecordingClient) -> None:
+    agent = ConversableAgent("own", human_input_mode="NEVER", llm_config=False)
+    memory_on(client).add_to_agent(agent)
+    agent.register_reply(UserProxyAgent, look, position=0)
+    user = UserProxyAgent("bob", human_input_mode="NEVER", code_execution_config=False)
+    for _ in range(2):
+        chat(person("ada"), agent, QUESTION, max_turns=1)
+        assert client.asked == []
+    for turn in range(2):
+        chat(user, agent, QUESTION, max_turns=1)
+        assert len(client.asked) == turn + 1
