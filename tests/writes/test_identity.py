@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from memotel.outcomes import DedupeKind, Speaker
 from memotel.values import Scope, Turn
-from memotel.writes.history import Line
+from memotel.writes.history import Line, View
 from memotel.writes.identity import Sighting, Sightings
 from memotel.writes.known import KnownKeys
+from memotel.writes.occurrences import Occurrences
 
 H, A = Speaker.HUMAN, Speaker.AI
 SCOPE = Scope("u", "s")
@@ -313,6 +314,78 @@ def test_a_hook_that_joins_late_and_sees_it_all_writes_nothing_twice(
         if end >= min(late, len(lines)):
             written += sum(found.kind is None for found in second.catches_up(*lines[:end]))
     assert written == people + agents
+
+
+@given(lines=LINES, said_again=LINES)
+@settings(deadline=None, max_examples=150)
+def test_an_occurrence_is_how_often_the_history_has_the_line(
+    lines: list[Line], said_again: list[Line]
+) -> None:
+    """Also where the conversation turns out to be longer at its beginning, and goes on from there."""
+    sightings = Sightings("account")
+    hook = Hook(sightings)
+    for end in range(1, len(lines) + 1):
+        found = hook.sees(*lines[:end])
+        assert found.occurrence == (
+            lines[:end].count(lines[end - 1]) if lines[end - 1][0] is H else 1
+        )
+    before = [(H, "x"), (H, "y"), *lines]
+    assert Hook(sightings, "other").sees(*before, (H, "new")).kind is None
+    chat = [*before, (H, "new")]
+    for line in said_again:
+        chat.append(line)
+        found = hook.sees(*chat)
+        if line[0] is H:
+            assert (found.kind, found.occurrence) == (None, chat.count(line))
+
+
+def test_a_line_that_was_not_seen_when_it_was_said_counts_when_it_is_said_again(
+    sightings: Sightings,
+) -> None:
+    hook, wide = Hook(sightings), Hook(sightings, "wide")
+    chat = [(H, "a"), (A, "b"), (H, "c")]
+    hook.sees(*chat)
+    whole = [(H, "x"), (H, "y"), *chat, (H, "d")]
+    wide.sees(*whole)
+    assert wide.sees(*whole, (H, "x")).occurrence == 2
+
+
+def test_words_said_again_on_another_branch_count_as_that_branch_has_them(
+    sightings: Sightings,
+) -> None:
+    hook = Hook(sightings)
+    chat = [(H, "hello"), (A, "hi"), (H, "tell me"), (A, "this")]
+    for end in range(1, 5):
+        hook.sees(*chat[:end])
+    other = [*chat[:3], (A, "that")]
+    assert hook.sees(*other).kind is None
+    assert hook.sees(*other, (H, "tell me")).occurrence == 2
+    assert hook.sees(*other, (H, "tell me"), (H, "tell me")).occurrence == 3
+
+
+@pytest.mark.parametrize("forms", [("caf\u00e9", "cafe\u0301"), ("cafe\u0301", "caf\u00e9")])
+def test_words_typed_on_two_keyboards_are_one_conversation(
+    sightings: Sightings, forms: tuple[str, str]
+) -> None:
+    one, other = Hook(sightings, "one"), Hook(sightings, "other")
+    chats = [[(H, form), (A, "where?"), (H, form), (A, "there")] for form in forms]
+    for end in range(1, 5):
+        first = one.sees(*chats[0][:end])
+        assert other.sees(*chats[1][:end]).key == first.key
+    again = one.sees(*chats[0], (H, forms[1]))
+    assert (again.kind, again.occurrence) == (None, 3)
+
+
+def test_a_session_that_forgot_its_oldest_words_counts_them_by_its_history() -> None:
+    known = Occurrences(max_texts=8)
+    lines: list[Line] = []
+    for number in range(40):
+        lines += [(H, f"text {number}"), (H, "again")]
+        for end in (len(lines) - 1, len(lines)):
+            line = lines[end - 1]
+            view = View("hook", lines[:end], end - 1, is_complete=False)
+            found = known.number(Turn(SCOPE, *line), view)
+            assert found == lines[:end].count(line)
 
 
 def test_eight_threads_that_see_the_same_utterances_write_each_once(sightings: Sightings) -> None:

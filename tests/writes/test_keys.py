@@ -5,6 +5,7 @@ import unicodedata
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from memotel.backends.fingerprints import digest
 from memotel.outcomes import Speaker
 from memotel.values import Scope
 from memotel.writes.keys import by_message_id, by_occurrence, fnv1a64, idempotency_key
@@ -27,6 +28,16 @@ def test_key_is_fixed_for_ever() -> None:
 
 def test_speaker_seed_vector_is_importable_beside_the_key() -> None:
     assert fnv1a64("human:hello") == "dc7ad99e64417378"
+
+
+@given(st.tuples(*[st.text(max_size=6)] * 5))
+@example(("a", "zo\u00eb", "s", "hi", "n:1"))
+@example(("a", "u", "s", "\U0001f642", "n:1"))
+def test_key_is_the_digest_of_its_parts_in_any_script(parts: tuple[str, ...]) -> None:
+    account, user, session, text, discriminator = parts
+    words = unicodedata.normalize("NFC", text)
+    key = key_of((account, user, session, Speaker.AI, text, discriminator))
+    assert key == digest("v1", account, user, session, "ai", words, discriminator)
 
 
 @given(PARTS, PARTS)

@@ -9,7 +9,6 @@ import unicodedata
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 from memotel.outcomes import Speaker
 
@@ -45,6 +44,11 @@ def unpack(packed: bytes) -> tuple[int, ...]:
 def hashes_of(history: History) -> bytes:
     """Return what lines are recognised by, packed."""
     return pack(map(line_hash, history))
+
+
+def fingerprint(lines: History, end: int) -> int:
+    """Return what the last remembered lines before `end` are recognised by at once, as they are typed."""
+    return hash(tuple(lines[max(0, end - REMEMBERED_LINES) : end]))
 
 
 def agreement(hashes: Sequence[int], tail: Sequence[int]) -> int:
@@ -121,12 +125,6 @@ class Place:
     is_return: bool = False
 
 
-@lru_cache(maxsize=64)
-def _carried_on(overlap: int, new_lines: int) -> Place:
-    """Return the place that nearly every view has; few of them differ."""
-    return Place(overlap, new_lines, is_whole=True, is_sure=True)
-
-
 @dataclass(slots=True)
 class Seen:
     """What one observer has seen of a run: up to which line, and whether through a window."""
@@ -147,22 +145,38 @@ class Run:
     length: int = 0
     packed_head: bytes = b""
     packed_tail: bytes = b""
+    fingerprint: int = 0
     seen: dict[str, Seen] = field(default_factory=dict)
     is_straight: bool = True
 
-    def carried_on(self, view: View) -> Place | None:
-        """Return the place of a view that begins where this run did and goes on where it ended; else None.
+    def is_continued(self, view: View) -> bool:
+        """Whether a view is this run as it was seen last, or one line more, and its turn is the last one.
 
-        This is what nearly every view is, so it costs a few comparisons, however long the history.
+        This is what nearly every view is. What is not recognised here still may carry the run on.
         """
+        many, end = len(view.lines), self.length
+        is_next = end <= many <= end + 1 and view.at == many - 1 and self.is_straight
+        return is_next and fingerprint(view.lines, end) == self.fingerprint
+
+    def add(self, view: View) -> None:
+        """Take in the one line that a view has more."""
+        lines = view.lines
+        self.length += 1
+        last = pack((line_hash(lines[-1]),))
+        self.packed_tail = (self.packed_tail + last)[-REMEMBERED_BYTES:]
+        self.fingerprint = fingerprint(lines, self.length)
+        if len(self.packed_head) < REMEMBERED_BYTES:
+            self.packed_head += last
+
+    def carried_on(self, view: View) -> Place | None:
+        """Return the place of a view that begins where this run did and goes on where it ended; else None."""
         lines, end = view.lines, self.length
         if end > len(lines):
             return None
         shown = lines[end - min(end, REMEMBERED_LINES) : end]
-        # Words in their NFC form, which nearly all are, are recognised by their own hash.
-        if pack(map(hash, shown)) != self.packed_tail and hashes_of(shown) != self.packed_tail:
+        if hashes_of(shown) != self.packed_tail:
             return None
-        return _carried_on(len(shown), len(lines) - end)
+        return Place(len(shown), len(lines) - end, is_whole=True, is_sure=True)
 
     @property
     def tail(self) -> tuple[int, ...]:
@@ -201,9 +215,11 @@ class Run:
             self.packed_tail = (self.packed_tail + hashes_of(fresh))[-REMEMBERED_BYTES:]
         if len(self.packed_head) < REMEMBERED_BYTES and place.is_whole:
             self.packed_head = hashes_of(lines[:REMEMBERED_LINES])
-        self._saw(view.observer, is_trimmed=len(lines) < self.length)
+        self.fingerprint = fingerprint(lines, len(lines))
+        self.saw(view.observer, is_trimmed=len(lines) < self.length)
 
-    def _saw(self, observer: str, *, is_trimmed: bool) -> None:
+    def saw(self, observer: str, *, is_trimmed: bool = False) -> None:
+        """Note how much of this run an observer has seen: all of it, or the end of it."""
         seen = self.seen.get(observer)
         if seen is None:
             self.seen[observer] = Seen(self.length, is_trimmed)

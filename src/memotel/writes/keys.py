@@ -1,7 +1,6 @@
 """The idempotency key: which write this is, whoever sends it and however often."""
 
 import hashlib
-from typing import Final
 
 from memotel.backends.fingerprints import digest, fnv1a64
 from memotel.outcomes import Speaker
@@ -9,8 +8,6 @@ from memotel.values import Scope
 from memotel.writes.history import nfc
 
 __all__ = ["by_message_id", "by_occurrence", "fnv1a64", "idempotency_key"]
-
-_VERSION: Final = "v1"
 
 
 def idempotency_key(
@@ -29,19 +26,14 @@ def idempotency_key(
         text: the words.
         discriminator: what tells genuine repeats apart: `by_message_id` or `by_occurrence`.
     """
-    parts = (
-        _VERSION,
-        account,
-        scope.user_id,
-        scope.session_id,
-        speaker.value,
-        nfc(text),
-        discriminator,
+    user, session, words = scope.user_id, scope.session_id, nfc(text)
+    joined = (
+        f"2:v1{len(account)}:{account}{len(user)}:{user}{len(session)}:{session}"
+        f"{len(speaker)}:{speaker}{len(words)}:{words}{len(discriminator)}:{discriminator}"
     )
-    joined = "".join([f"{len(part)}:{part}" for part in parts])
-    if not joined.isascii():  # a character is more than one byte
-        return digest(*parts)
-    return hashlib.blake2b(joined.encode(), digest_size=16).hexdigest()
+    if joined.isascii():  # so that lengths in characters are lengths in bytes
+        return hashlib.blake2b(joined.encode(), digest_size=16).hexdigest()
+    return digest("v1", account, user, session, speaker, words, discriminator)
 
 
 def by_message_id(message_id: str) -> str:

@@ -4,11 +4,11 @@ from collections import deque
 
 from memotel.outcomes import DedupeKind
 
-GENERATION = 21_845
-"""Keys a generation: what a dict of 32,768 slots holds, so that its memory is well used."""
+GENERATION = 43_690
+"""Keys a generation: what a dict of 65,536 slots holds, so that its memory is well used."""
 
-GENERATIONS = 6
-"""The newest may be almost empty, so the other five alone hold 100,000 keys."""
+GENERATIONS = 4
+"""The newest may be almost empty, so the other three alone hold 100,000 keys."""
 
 
 class KnownKeys:

@@ -62,31 +62,52 @@ class Session:
                 best = (run, place)
         return best
 
-    def take(self, view: View) -> tuple[int, int]:
-        """Take a view in; return the run it belongs to, and which time its turn was said there."""
+    def take(self, view: View) -> int:
+        """Take a view in; return which occurrence in the session its turn is. An agent's words are always the first."""
+        if self.runs and self.runs[0].is_continued(view):
+            return self._go_on(self.runs[0], view)
         run, place = self.fit(view)
         run.grow(view, place)
         self._touch(run)
         for line in view.lines[len(view.lines) - place.new_lines :]:
             if line[0] is not Speaker.AI:
-                text = line_hash(line)
-                self.occurrence(text, run.number, self.in_run(text, run.number) + 1)
-        return run.number, self._nth(run, place, view)
+                self._another(line_hash(line), run.number)
+        line = view.lines[view.at]
+        if line[0] is Speaker.AI:
+            return 1
+        return self.occurrence(line_hash(line), run.number, self._nth(run, place, view))
+
+    def _go_on(self, run: Run, view: View) -> int:
+        """Take in a view that is a run as it was seen last, or one line more; return as `take` does."""
+        is_new = len(view.lines) > run.length
+        if is_new:
+            run.add(view)
+        run.saw(view.observer)
+        line = view.lines[-1]
+        if line[0] is Speaker.AI:
+            return 1
+        text = line_hash(line)
+        if is_new:
+            return self._another(text, run.number)
+        return self.occurrence(text, run.number, self.in_run(text, run.number))
+
+    def _another(self, text: int, run: int) -> int:
+        """Count one more occurrence in a run; return the session's number for it."""
+        if text not in self.texts:
+            self.texts[text] = self._opening(run)
+            return 1
+        return self.occurrence(text, run, self.in_run(text, run) + 1)
 
     def said(self, text: int) -> int:
         """Return how many occurrences of an utterance are known."""
         return sum(many for _, many in self.texts.get(text, ()))
 
     def _nth(self, run: Run, place: Place, view: View) -> int:
-        """Return which time in its run the view's turn is said; of an agent's words nobody asks."""
+        """Return which time in its run the view's turn is said."""
         line = view.lines[view.at]
-        if line[0] is Speaker.AI:
-            return 1
-        is_counted = place.is_sure and run.is_straight
-        if place.is_whole and not is_counted:
+        if place.is_whole and not (place.is_sure and run.is_straight):
             return times_said(view.lines[: view.at + 1], line)
-        is_last = view.at == len(view.lines) - 1
-        later = 0 if is_last else times_said(view.lines[view.at + 1 :], line)
+        later = times_said(view.lines[view.at + 1 :], line)
         return max(1, self.in_run(line_hash(line), run.number) - later)
 
     def forget_half(self) -> None:
@@ -212,13 +233,8 @@ class Occurrences:
 
 def _number(session: Session, turn: Turn, view: View | None) -> int:
     if view is not None:
-        run, nth = session.take(view)
-        if turn.speaker is Speaker.AI:
-            return 1
-        text = line_hash((turn.speaker, turn.text))
-    else:
-        text = line_hash((turn.speaker, turn.text))
-        run = NO_RUN
-        nth = session.sightings.get((turn.observer, text), 0) + 1
-        session.sightings[turn.observer, text] = nth
-    return 1 if turn.speaker is Speaker.AI else session.occurrence(text, run, nth)
+        return session.take(view)
+    text = line_hash((turn.speaker, turn.text))
+    nth = session.sightings.get((turn.observer, text), 0) + 1
+    session.sightings[turn.observer, text] = nth
+    return 1 if turn.speaker is Speaker.AI else session.occurrence(text, NO_RUN, nth)
