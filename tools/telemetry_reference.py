@@ -43,7 +43,8 @@ LOG = """\
 The standard logger `memotel.<topic>`, the topic being the first word of the event. Each line is one event of one account, at most once a
 minute; a change of state that was held back is said when the minute is over, if it still stands. Records carry `event`, `provider`,
 `account` (a hash that reveals no credential), `suppressed` (lines held back before this one), and `trace_id` and `span_id` where a
-span is current. No line holds content, users, sessions or keys.
+span is current. The last two events of the table are of the process and carry `event` alone. No line holds content, users, sessions
+or keys.
 """
 OPEN = {names.VERSION.name: "the version that runs"}
 EVENTS = {
@@ -67,6 +68,8 @@ EVENTS = {
     Event.HOOK_RECALL_FAILED: "a fault of memotel's own in a framework hook: the reply goes on without memories",
     Event.HOOK_WRITE_FAILED: "a fault of memotel's own in a framework hook: a turn was not handed over",
     Event.RECALL_FAILED: "a fault of memotel's own: the reply goes on without memories",
+    Event.INSTALLATION_FOREIGN: "once in a process: another package holds our import names or took them away",
+    Event.TELEMETRY_FAILED: "once in a process: an exporter, processor or meter failed; calls go on, later ones are counted",
 }
 
 

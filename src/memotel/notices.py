@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from memotel import runtime
+from memotel import facades, runtime
 from memotel.deadline import monotonic
+from memotel.telemetry import guard
 from memotel.telemetry.tracing import current_ids
 
 INTERVAL_S = 60.0
@@ -45,6 +46,9 @@ class Event(StrEnum):
     HOOK_RECALL_FAILED = "hook.recall_failed"
     HOOK_WRITE_FAILED = "hook.write_failed"
     RECALL_FAILED = "recall.failed"
+    # Said once in a process, by whom there is no account yet, or none at all.
+    INSTALLATION_FOREIGN = facades.EVENT
+    TELEMETRY_FAILED = guard.EVENT
 
     @property
     def topic(self) -> str:

@@ -6,6 +6,8 @@ from typing import Any
 from conventions import CONTENT, is_memory, problems_of_memory
 from observed_run import FACT, HOSTILE, QUESTION, USER, Observed
 
+from memotel.notices import Event
+
 
 def content_of(observed: Observed) -> list[dict[str, Any]]:
     """Return the content attributes of each memory span."""
@@ -30,7 +32,7 @@ def test_content_that_is_asked_for_follows_the_records_schema(
     spans = [span for span in observed_with_content.spans if is_memory(span)]
     assert [found for span in spans if (found := problems_of_memory(span, has_content=True))] == []
     shown = content_of(observed_with_content)
-    assert {found.get("gen_ai.memory.query.text") for found in shown} == {None, QUESTION}
+    assert {found.get("gen_ai.memory.query.text") for found in shown} == {None, QUESTION, FACT}
     records = [json.loads(found["gen_ai.memory.records"]) for found in shown if len(found)]
     contents = {record["content"] for each in records for record in each}
     assert any(FACT in content for content in contents)
@@ -65,6 +67,15 @@ def test_log_says_each_change_of_state_once_for_each_account(observed: Observed)
         "writes.dropped",
         "recall.failed",
     } <= events
+
+
+def test_every_event_of_the_log_is_one_of_the_promised_ones(observed: Observed) -> None:
+    topics = {
+        Event(record.__dict__["event"]).topic: record.name.removeprefix("memotel.")
+        for record in observed.logs
+    }
+    assert len(topics) > 4
+    assert [topic for topic, logger in topics.items() if topic != logger] == []
 
 
 def test_log_carries_the_trace_of_the_turn_where_there_is_one(observed: Observed) -> None:

@@ -191,7 +191,7 @@ def test_outcomes_of_sends_are_told_apart(observed: Observed, provider: str) -> 
 
 
 @by_provider
-@pytest.mark.parametrize("adapter", ["ag2", "autogen", "direct"])
+@pytest.mark.parametrize("adapter", OURS["adapters"])
 def test_each_adapter_recalls_and_writes_under_its_own_name(
     observed: Observed, provider: str, adapter: str
 ) -> None:
@@ -202,6 +202,44 @@ def test_each_adapter_recalls_and_writes_under_its_own_name(
         and attributes(span).get("gen_ai.provider.name") == provider
     }
     assert names == {"search_memory", OURS["providers"][provider]}
+
+
+ADAPTER_OUTCOMES = {
+    "well": ["empty", "hit"],
+    "timeout": ["timeout"],
+    "unavailable": ["unavailable"],
+    "rate_limited": ["rate_limited"],
+    "quota": ["quota"],
+    "rejected": ["rejected"],
+    "malformed": ["unavailable"],
+    "refused": ["unavailable"],
+    "circuit_open": ["unavailable", "circuit_open"],
+    "skipped": [],
+}
+"""Of each scenario of an adapter's agents, the outcomes of its recalls in their order."""
+
+
+@by_provider
+@pytest.mark.parametrize("adapter", set(OURS["adapters"]) - {"direct"})
+def test_each_adapter_tells_every_outcome_that_a_turn_can_have(
+    observed: Observed, provider: str, adapter: str
+) -> None:
+    seen = {
+        scenario: [
+            outcome(span)
+            for span in observed.of(f"{provider}-{adapter}-{scenario}")
+            if span.name == "search_memory"
+        ]
+        for scenario in ADAPTER_OUTCOMES
+    }
+    assert seen == ADAPTER_OUTCOMES
+    spans = [
+        span
+        for scenario in ADAPTER_OUTCOMES
+        for span in observed.of(f"{provider}-{adapter}-{scenario}")
+    ]
+    assert {attributes(span)["memotel.adapter"] for span in spans} == {adapter}
+    assert {attributes(span).get("gen_ai.agent.name") for span in spans} == {"planner", None}
 
 
 def test_every_attempt_goes_to_an_address_of_the_run(observed: Observed) -> None:

@@ -15,6 +15,7 @@ from memotel import facades
 from memotel.doctor.findings import Level
 from memotel.doctor.installation import finding_of
 from memotel.facades import Facade, FacadeState, complaint, glance
+from memotel.notices import Event
 
 ROOT = Path(__file__).parents[2]
 FOREIGN_FILES = {
@@ -133,7 +134,7 @@ def test_first_client_of_a_process_says_it_once(caplog: pytest.LogCaptureFixture
 
     (record,) = caplog.records
     assert "ag2_memorysync is foreign" in record.getMessage()
-    assert record.__dict__["event"] == "installation.foreign"
+    assert record.__dict__["event"] == Event.INSTALLATION_FOREIGN == "installation.foreign"
 
 
 @pytest.mark.parametrize(

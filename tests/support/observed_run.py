@@ -13,9 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from ag2_chats import chat, person
-from ag2_model import assistant
-from autogen_agentchat.agents import AssistantAgent
+from agent_turns import ADAPTERS, USER, Conversation
 from opentelemetry import baggage, context, trace
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader, Metric
@@ -23,11 +21,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from polling import eventually
-from scripted_model import ScriptedModel
 
 from memotel import runtime
-from memotel.ag2 import MemorySyncCapability, RekallCapability
-from memotel.autogen import MemorySyncMemory, RekallMemory
 from memotel.client import MemoryClient
 from memotel.config import BreakerPolicy, WritePolicy
 from memotel.devserver import DevServer, Fault, QuotaMode, Service
@@ -40,10 +35,19 @@ from memotel.values import Scope, Turn
 FACT = "hostile-words: my card is 4000 0000 0000 0002 and I drink green tea"
 QUESTION = "hostile-words: which tea do I drink, and is my card 4000 0000 0000 0002?"
 HOSTILE = ("hostile", "4000 0000 0000 0002", "user-ada")
-USER = "user-ada"
 BUDGET_S = 0.4
 PATIENT_S = 20.0
 QUICK = WritePolicy(backoff_initial_s=0.02, backoff_max_s=0.05, attempt_budget_s=5.0)
+RECALL_FAULTS = {
+    "timeout": Fault("hang", "recalls"),
+    "unavailable": Fault("status", "recalls", status=500),
+    "rate_limited": Fault("rate_limit", "recalls"),
+    "quota": Fault("strict_quota", "recalls"),
+    "rejected": Fault("status", "recalls", status=401),
+    "malformed": Fault("malformed", "recalls"),
+    "refused": Fault("reset", "recalls"),
+}
+"""What a recall meets, by the name of its scenario."""
 
 
 @dataclass
@@ -140,7 +144,13 @@ class Scenarios:
 
     def run(self) -> None:
         """Run them all."""
-        for work in (self._recalls, self._explicit, self._writes, self._adapters):
+        for work in (
+            self._recalls,
+            self._explicit,
+            self._writes,
+            self._adapters,
+            self._adapters_at_faults,
+        ):
             work()
 
     def run_healthy(self) -> None:
@@ -187,17 +197,9 @@ class Scenarios:
             scene.recall("empty", Scope("nobody-hostile", scene.label))
         with self._scene("skipped") as scene:
             scene.recall("skipped", prompt="hi")
-        with self._scene("timeout", Fault("hang", "recalls")) as scene:
-            scene.recall("timeout")
-        for name, fault in (
-            ("unavailable", Fault("status", "recalls", status=500)),
-            ("rate_limited", Fault("rate_limit", "recalls")),
-            ("quota", Fault("strict_quota", "recalls")),
-            ("rejected", Fault("status", "recalls", status=401)),
-            ("malformed", Fault("malformed", "recalls")),
-            ("refused", Fault("reset", "recalls")),
-        ):
-            with self._scene(name, fault, recall_timeout=PATIENT_S) as scene:
+        for name, fault in RECALL_FAULTS.items():
+            budget_s = BUDGET_S if name == "timeout" else PATIENT_S
+            with self._scene(name, fault, recall_timeout=budget_s) as scene:
                 scene.recall(name)
         self._retried()
         self._circuit_open()
@@ -292,13 +294,33 @@ class Scenarios:
             scene.client.close(0.0)
 
     def _adapters(self) -> None:
-        url, key = self.server.url, f"rk_hostile_{self.provider}-adapters"
-        session = f"{self.provider}-ag2"
+        """Run each adapter's agents at a healthy service: the first turn finds nothing, the second one the first."""
+        for adapter in ADAPTERS:
+            self._talk(adapter, "well", FACT, QUESTION, recall_timeout=PATIENT_S)
+
+    def _adapters_at_faults(self) -> None:
+        """Run each adapter's agents once through each fault of recalls that a turn can meet."""
+        for adapter in ADAPTERS:
+            for name, fault in RECALL_FAULTS.items():
+                self.server.faults.add(fault)
+                budget_s = BUDGET_S if name == "timeout" else PATIENT_S
+                self._talk(adapter, name, QUESTION, recall_timeout=budget_s)
+                self.server.faults.clear()
+            self.server.faults.add(Fault("status", "recalls", status=500))
+            breaker = BreakerPolicy(min_calls=1, open_s=60.0, max_open_s=60.0)
+            self._talk(adapter, "circuit_open", QUESTION, FACT, breaker=breaker)
+            self.server.faults.clear()
+            self._talk(adapter, "skipped", "hi")
+
+    def _talk(self, adapter: Adapter, name: str, *said: str, **settings: Any) -> None:
+        session = f"{self.provider}-{adapter}-{name}"
+        given = {"writes": QUICK, **settings}
         with self._tracer.start_as_current_span(f"turn {session}"):
-            _ag2_turn(self.provider, url, key, session)
-        session = f"{self.provider}-autogen"
-        with self._tracer.start_as_current_span(f"turn {session}"):
-            asyncio.run(_autogen_turn(self.provider, url, key, session))
+            ADAPTERS[adapter](
+                Conversation(
+                    self.provider, self.server.url, f"rk_hostile_{session}", session, said, given
+                )
+            )
 
 
 PARKS = WritePolicy(backoff_initial_s=0.02, quota_recheck_s=0.05, max_parked_age_s=0.2)
@@ -354,33 +376,6 @@ class Scene:
 def recalls_in_flight() -> int:
     """Return the recalls in flight of this process."""
     return runtime.current().recalls_in_flight.count
-
-
-def _ag2_turn(provider: Provider, url: str, key: str, session: str) -> None:
-    agent, _ = assistant("planner", "Green tea, I think.")
-    memory: MemorySyncCapability | RekallCapability
-    if provider is Provider.MEMORYSYNC:
-        memory = MemorySyncCapability(USER, session, api_key=key, base_url=url, writes=QUICK)
-    else:
-        memory = RekallCapability(USER, session, api_key=key, api_url=url, writes=QUICK)
-    with memory:
-        memory.add_to_agent(agent)
-        chat(person(), agent, QUESTION, max_turns=1)
-        memory.flush(PATIENT_S)
-
-
-async def _autogen_turn(provider: Provider, url: str, key: str, session: str) -> None:
-    memory: MemorySyncMemory | RekallMemory
-    if provider is Provider.MEMORYSYNC:
-        memory = MemorySyncMemory(
-            USER, key, base_url=url, session_id=session, capture="both", writes=QUICK
-        )
-    else:
-        memory = RekallMemory(url, key, session_id=session, capture="both", writes=QUICK)
-    agent = AssistantAgent("planner", ScriptedModel(["Green tea."]), memory=[memory])
-    await agent.run(task=QUESTION)
-    await memory.aflush(PATIENT_S)
-    await memory.close()
 
 
 def observed_run(work: Callable[[Scenarios], None] = Scenarios.run) -> Observed:

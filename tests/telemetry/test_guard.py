@@ -21,6 +21,7 @@ from telemetry_rig import IDENTITY, POST, Rig, answer_ok, hit, make_call
 
 from memotel.calls import Call
 from memotel.counts import Count
+from memotel.notices import Event
 from memotel.outcomes import Outcome
 from memotel.telemetry import guard
 from memotel.telemetry.exposition import PrometheusReader
@@ -108,6 +109,8 @@ def test_broken_processor_and_meter_never_break_a_call(
     assert rig.counts.total(Count.RECALLS, IDENTITY.provider) == 2
     assert faults.count >= 4
     (record,) = caplog.records
+    assert record.getMessage().startswith("telemetry.failed: in ")
+    assert record.__dict__["event"] == Event.TELEMETRY_FAILED == "telemetry.failed"
     assert "RuntimeError" in record.getMessage()
     assert SECRET not in caplog.text
 

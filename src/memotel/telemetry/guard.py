@@ -9,6 +9,8 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
+EVENT = "telemetry.failed"
+
 logger = logging.getLogger("memotel.telemetry")
 
 
@@ -26,10 +28,11 @@ class Faults:
             is_first = self.count == 1
         if is_first:
             logger.warning(
-                "telemetry.failed: in %s with %s; calls go on, further failures are only counted",
+                "%s: in %s with %s; calls go on, further failures are only counted",
+                EVENT,
                 place,
                 type(error).__qualname__,
-                extra={"event": "telemetry.failed"},
+                extra={"event": EVENT},
             )
 
 
