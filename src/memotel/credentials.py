@@ -4,6 +4,7 @@ import hashlib
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import NoReturn, Self
 from urllib.parse import SplitResult, urlsplit
@@ -110,7 +111,12 @@ def masked(text: str) -> str:
 
 def url_parts(url: object) -> SplitResult | None:
     """Return the parts of an http:// or https:// URL with a usable host and port, else None."""
-    if not isinstance(url, str) or any(char <= " " or char == "\x7f" for char in url):
+    return _parts(url) if isinstance(url, str) else None
+
+
+@lru_cache(64)
+def _parts(url: str) -> SplitResult | None:
+    if any(char <= " " or char == "\x7f" for char in url):
         return None
     try:
         parts = urlsplit(url)

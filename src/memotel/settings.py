@@ -1,9 +1,9 @@
 """From arguments and environment to complete settings: an argument wins, then its variable, then the default."""
 
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from functools import cache
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from memotel.config import (
@@ -38,6 +38,10 @@ KEY_VARIABLES = {
 }
 
 
+PREFIX = "MEMOTEL_"
+_PREFIXES = frozenset({PREFIX, PREFIX.encode()})
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """One setting that a user meets: its name, where it lands, and how its variable is read."""
@@ -46,11 +50,11 @@ class Setting:
     policy: type
     field: str
     kind: type
+    variable: str = ""
+    """The environment variable of this setting."""
 
-    @property
-    def variable(self) -> str:
-        """The environment variable of this setting."""
-        return f"MEMOTEL_{self.name.upper()}"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "variable", f"{PREFIX}{self.name.upper()}")
 
 
 SETTINGS: tuple[Setting, ...] = (
@@ -94,6 +98,12 @@ _POLICY_FIELDS: dict[str, type] = {
     "watchdog": WatchdogPolicy,
 }
 _DIRECT = {"headers": "headers", "transport": "transport"}
+_KNOWN = frozenset(
+    {setting.name for setting in SETTINGS}
+    | set(_POLICY_FIELDS)
+    | set(_DIRECT)
+    | {"redact", "outbox_policy"}
+)
 _KINDS = {int: "a whole number", float: "a number"}
 _BOOLEANS = {
     "1": True,
@@ -139,29 +149,34 @@ def resolve(
     """
     env = environ if environ is not None else read_environment()
     values = {name: value for name, value in given.items() if value is not None}
-    known = (
-        {s.name for s in SETTINGS}
-        | set(_POLICY_FIELDS)
-        | set(_DIRECT)
-        | {"redact", "outbox_policy"}
-    )
-    unknown = sorted(set(values) - known)
+    unknown = sorted(values.keys() - _KNOWN)
     if unknown:
         raise ConfigurationError(
-            f"{unknown[0]} is not a setting; allowed: {', '.join(sorted(known))}"
+            f"{unknown[0]} is not a setting; allowed: {', '.join(sorted(_KNOWN))}"
         )
-    off = switches(env)
+    variables = _ours(env)
     return ClientSettings(
         provider=provider,
         adapter=adapter,
         base_url=_url(url, env, provider),
         credential=_given_credential(api_key, api_key_file)
         or (None if values.get("headers") else _credential_from(env, provider)),
-        switches=off,
+        switches=switches(variables),
         redact=values.get("redact"),  # type: ignore[arg-type] # checked by use; any callable will do
-        **_policies(values, env),  # type: ignore[arg-type] # each value is validated by its own policy
-        **_top_level(values, env),  # type: ignore[arg-type] # each value was parsed as its setting says
+        **_policies(values, variables),  # type: ignore[arg-type] # each value is validated by its own policy
+        **_chosen(ClientSettings, values, variables),  # type: ignore[arg-type] # each value was parsed as its setting says
     )
+
+
+def _ours(env: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables of `SETTINGS` that are set.
+
+    Asking `os.environ` for one that is not costs microseconds, and there are two dozen; the dictionary inside says at
+    once which are there.
+    """
+    inside: Iterable[str | bytes] = getattr(env, "_data", env)
+    names = [os.fsdecode(name) for name in inside if name[: len(PREFIX)] in _PREFIXES]
+    return {name: env[name] for name in names if name in env}
 
 
 def _url(url: str | None, env: Mapping[str, str], provider: Provider) -> str:
@@ -239,7 +254,7 @@ def _policies(values: Mapping[str, object], env: Mapping[str, str]) -> dict[str,
         chosen = _chosen(policy, values, env)
         if policy is NetworkPolicy:
             chosen |= {key: values[key] for key in _DIRECT if key in values}
-        result[name] = policy(**chosen) if chosen else _default(policy)
+        result[name] = _policy(policy, chosen)
     return result
 
 
@@ -258,12 +273,17 @@ def _whole(name: str, policy: type, values: Mapping[str, object]) -> object:
     return value
 
 
-@cache
-def _default(policy: type) -> object:
-    """Return the policy as it is where nothing is set: one object for all clients, since none changes it."""
-    return policy()
+def _policy(policy: type, chosen: Mapping[str, object]) -> object:
+    """Return the policy with what was chosen: one object for all clients that choose alike, since none changes it."""
+    make: Callable[..., object] = policy
+    if policy is NetworkPolicy and chosen:
+        return make(**chosen)  # may hold secrets, and what cannot be compared
+    try:
+        return _shared(make, tuple((name, type(value), value) for name, value in chosen.items()))
+    except TypeError:
+        return make(**chosen)
 
 
-def _top_level(values: Mapping[str, object], env: Mapping[str, str]) -> dict[str, object]:
-    allowed = {f.name for f in fields(ClientSettings)}
-    return {k: v for k, v in _chosen(ClientSettings, values, env).items() if k in allowed}
+@lru_cache(64)
+def _shared(make: Callable[..., object], chosen: tuple[tuple[str, type, object], ...]) -> object:
+    return make(**{name: value for name, _, value in chosen})
