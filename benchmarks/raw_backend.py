@@ -1,15 +1,17 @@
 """A memory service that costs next to nothing: both services' smallest answers, from one asyncio protocol.
 
 It runs in a process of its own. It can be slow, hang, or do either for a share of its requests; it cannot be wrong.
+It counts the writes that it has answered for good, and when.
 """
 
 import asyncio
 import json
 import multiprocessing
 import random
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import cast
 
@@ -17,15 +19,38 @@ FACT = "likes oolong tea in the morning"
 _ITEM = {"id": "mem_1", "memory_id": "m_1", "content": FACT, "value": FACT, "score": 0.87}
 _TURN = {"memory_id": None, "status": "processing", "processing_status": "distilling"}
 RECALLS = frozenset({b"/v1/memory/recall", b"/v1/memory/query", b"/api/v2/memories/search"})
+WRITES = frozenset({b"/v1/memory/add_turn", b"/memory/add", b"/api/v2/memories"})
+MARK_EVERY = 100
+"""Of so many writes one instant is noted."""
 
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """How recalls are answered: after `delay_s`, or never for `hang_share` of them; `is_hung`: nothing is answered."""
+    """How recalls are answered: after `delay_s`, or never for `hang_share` of them; `is_hung`: nothing is answered.
+
+    `are_writes_hung`: writes are never answered. `retry_after_s`: a write is answered 429, to be sent that much later.
+    """
 
     delay_s: float = 0.0
     hang_share: float = 0.0
     is_hung: bool = False
+    are_writes_hung: bool = False
+    retry_after_s: int | None = None
+
+
+@dataclass(slots=True)
+class Tally:
+    """The writes that were stored.
+
+    Attributes:
+        writes: how many.
+        bodies: how many different ones.
+        marks: when (monotonic seconds, of the machine) the first one and each `MARK_EVERY`-th was.
+    """
+
+    writes: int = 0
+    bodies: int = 0
+    marks: list[float] = field(default_factory=list)
 
 
 def _answer(status: bytes, body: object) -> bytes:
@@ -48,6 +73,13 @@ _ANSWERS = {
 _NOT_FOUND = _answer(b"404 Not Found", {"detail": "no such route"})
 
 
+def _busy(retry_after_s: int) -> bytes:
+    return (
+        b"HTTP/1.1 429 Too Many Requests\r\nretry-after: %d\r\ncontent-type: application/json\r\n"
+        b"content-length: 2\r\n\r\n{}" % retry_after_s
+    )
+
+
 class _Service:
     """What all connections share."""
 
@@ -55,6 +87,17 @@ class _Service:
         self.behaviour = Behaviour()
         self.random = random.Random(1)  # noqa: S311 # which requests hang need not be a secret
         self.connections: set[_Peer] = set()
+        self.tally = Tally()
+        self._bodies: set[int] = set()
+
+    def store(self, body: bytes) -> None:
+        """Count a write."""
+        tally = self.tally
+        tally.writes += 1
+        self._bodies.add(hash(body))
+        tally.bodies = len(self._bodies)
+        if tally.writes == 1 or tally.writes % MARK_EVERY == 0:
+            tally.marks.append(time.monotonic())
 
 
 class _Peer(asyncio.Protocol):
@@ -79,14 +122,22 @@ class _Peer(asyncio.Protocol):
             length = end + 4 + _length(head)
             if len(self._received) < length:
                 return
+            body = self._received[end + 4 : length]
             self._received = self._received[length:]
-            self._reply(head.split(b" ", 2)[1])
+            self._reply(head.split(b" ", 2)[1], body)
 
-    def _reply(self, path: bytes) -> None:
+    def _reply(self, path: bytes, body: bytes) -> None:
         behaviour = self._service.behaviour
         answer = _ANSWERS.get(path, _NOT_FOUND)
         if behaviour.is_hung:
             return
+        if path in WRITES:
+            if behaviour.are_writes_hung:
+                return
+            if behaviour.retry_after_s is None:
+                self._service.store(body)
+            else:
+                answer = _busy(behaviour.retry_after_s)
         if path in RECALLS:
             if self._service.random.random() < behaviour.hang_share:
                 return
@@ -116,8 +167,21 @@ class RawBackend:
 
     def connections(self) -> int:
         """Return how many connections are open."""
-        self._pipe.send(None)
+        self._pipe.send("connections")
         found: int = self._pipe.recv()
+        return found
+
+    def tally(self) -> Tally:
+        """Return what has been stored."""
+        self._pipe.send("tally")
+        found: Tally = self._pipe.recv()
+        return found
+
+    def wait_for(self, writes: int, timeout_s: float) -> Tally:
+        """Return the tally when so many writes are stored, or as it is after `timeout_s` seconds."""
+        until = time.monotonic() + timeout_s
+        while (found := self.tally()).writes < writes and time.monotonic() < until:
+            time.sleep(0.05)
         return found
 
 
@@ -165,6 +229,6 @@ def _obey(pipe: Connection, service: _Service, ended: "asyncio.Future[None]") ->
     except EOFError:
         ended.set_result(None)
         return
-    if order is not None:
+    if isinstance(order, Behaviour):
         service.behaviour = order
-    pipe.send(len(service.connections))
+    pipe.send(service.tally if order == "tally" else len(service.connections))
