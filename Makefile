@@ -7,6 +7,7 @@ TOOLS := .venv-tools
 RELEASE := .venv-release
 BIN := $(VENV)/bin
 ARGS ?=
+RUNBOOKS ?=
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 export PIP_REQUIRE_VIRTUALENV = 1
@@ -32,7 +33,7 @@ help:
 	@echo "make test-oldest-ag2   the AG2 adapter on the oldest AG2 that it supports (ARGS=RELEASE tries another)"
 	@echo "make check        format, lint, types, imports, dependencies, docstrings, dashboards, rules, deploy files"
 	@echo "make bench        run the benchmarks (ARGS=\"recall_cost\" picks one)"
-	@echo "make dashboards   write dashboards/*.json and the alert rules again from their Python"
+	@echo "make dashboards   write dashboards/*.json and the alert rules again from their Python (RUNBOOKS=URL links them)"
 	@echo "make previews     draw the dashboards from a run of the demo into docs/dashboards (chromium, node)"
 	@echo "make telemetry-reference   write docs/telemetry.md again"
 	@echo "make stability-tables      write the tables of docs/stability.md again"
@@ -96,8 +97,8 @@ bench: $(VENV)/.wheel
 	@set -e; for name in $(or $(ARGS),$(BENCHMARKS)); do echo "$$name:"; $(BIN)/python -m benchmarks.$$name; done
 
 dashboards: $(TOOLS)/.wheel
-	@$(TOOLS)/bin/python -m dashboards.alerting
-	@$(TOOLS)/bin/python -m dashboards.generator
+	@$(TOOLS)/bin/python -m dashboards.alerting --runbooks "$(RUNBOOKS)"
+	@$(TOOLS)/bin/python -m dashboards.generator --runbooks "$(RUNBOOKS)"
 
 # Pictures for docs/dashboards: needs prometheus, chromium and node. Not part of the tests; about six minutes.
 previews: $(VENV)/.wheel

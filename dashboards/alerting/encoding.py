@@ -11,17 +11,17 @@ HEADER = """\
 """
 
 
-def encoded(groups: Iterable[Group], runbooks: str) -> str:
-    """Return the rules file; `runbooks` is the address under which the runbooks' folder is published."""
+def encoded(groups: Iterable[Group], runbooks_at: str | None = None) -> str:
+    """Return the rules file; `runbooks_at` is the address under which the runbooks' folder is published, if it is."""
     lines = [HEADER.rstrip(), "groups:"]
     for group in groups:
         lines += [f"  - name: {group.name}", f"    interval: {group.interval}", "    rules:"]
         for rule in group.rules:
-            lines += [f"      {line}" for line in _rule(rule, runbooks)]
+            lines += [f"      {line}" for line in _rule(rule, runbooks_at)]
     return "\n".join(lines) + "\n"
 
 
-def _rule(rule: Record | Alert, runbooks: str) -> Iterator[str]:
+def _rule(rule: Record | Alert, runbooks_at: str | None) -> Iterator[str]:
     is_alert = isinstance(rule, Alert)
     yield f"- {'alert' if is_alert else 'record'}: {rule.name}"
     yield from _expression(rule.expression)
@@ -29,7 +29,7 @@ def _rule(rule: Record | Alert, runbooks: str) -> Iterator[str]:
         if rule.hold:
             yield f"  for: {rule.hold}"
         yield from _mapping("labels", rule.all_labels)
-        yield from _mapping("annotations", rule.annotations(runbooks))
+        yield from _mapping("annotations", rule.annotations(runbooks_at))
     elif rule.labels:
         yield from _mapping("labels", rule.labels)
 

@@ -6,8 +6,8 @@ from enum import StrEnum
 COMPONENT = "memotel"
 """The label `component` of every alert, by which it is routed: alert names alone are not unlike others'."""
 
-RUNBOOKS = "https://runbooks.example/memotel"
-"""Where `dashboards/runbooks` is published, unless `--runbooks-at` says otherwise; a reserved name that leads nowhere."""
+RUNBOOKS = "dashboards/runbooks"
+"""The folder of the runbooks in this repository; every alert names its page there, wherever that is published or not."""
 
 
 class Severity(StrEnum):
@@ -75,12 +75,19 @@ class Alert:
         """The labels that Prometheus adds to those of the expression."""
         return {"severity": self.severity.value, "component": COMPONENT, **self.labels}
 
-    def annotations(self, runbooks: str) -> dict[str, str]:
-        """Return what a person reads: the text, the page, the panel."""
+    def annotations(self, runbooks_at: str | None) -> dict[str, str]:
+        """Return what a person reads: the text, the page, the panel.
+
+        `runbooks_at` is where the runbooks are published. Without it there is no `runbook_url`, which Grafana and
+        Alertmanager's receivers show as a link: a link that leads nowhere is worse than none to somebody in a hurry.
+        """
+        page = f"{self.name}.md"
+        published = {"runbook_url": f"{runbooks_at.rstrip('/')}/{page}"} if runbooks_at else {}
         return {
             "summary": self.summary,
             "description": self.description,
-            "runbook_url": f"{runbooks.rstrip('/')}/{self.name}.md",
+            "runbook": f"{RUNBOOKS}/{page}",
+            **published,
             "dashboard": self.panel.path(self.by),
             "dashboard_uid": self.panel.board,
             "panel_id": str(self.panel.id),

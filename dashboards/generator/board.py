@@ -5,7 +5,6 @@ The SDK's own layout overflows the 24 columns and gives panels no ids (facts of 
 
 from dataclasses import dataclass
 
-from dashboards.alerting.rule import RUNBOOKS as RUNBOOKS_AT
 from dashboards.generator.panels import DATASOURCE, RUNBOOKS, Tile
 from dashboards.generator.promql import PROVIDER, counter
 from grafana_foundation_sdk.builders import dashboard
@@ -20,6 +19,11 @@ COLUMNS = 24
 ROW_IDS_FROM = 1_000
 TAG = "memotel"
 Variable = dashboard.DatasourceVariable | dashboard.QueryVariable | dashboard.TextBoxVariable
+
+
+RUNBOOKS_AT = "/public/memotel-runbooks"
+"""Where the boards look for the runbooks unless told otherwise: in Grafana's own static files, where
+deploy/compose.yaml mounts them. The field *Runbooks at* on each board overrides it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +49,9 @@ class Board:
         return f"memotel-{self.name}"
 
 
-def built(board: Board) -> model.Dashboard:
-    """Return the SDK's model of `board`, laid out, with ids."""
-    result = _frame(board).build()
+def built(board: Board, runbooks_at: str = RUNBOOKS_AT) -> model.Dashboard:
+    """Return the SDK's model of `board`, laid out, with ids; its links lead to runbooks at that address."""
+    result = _frame(board, runbooks_at).build()
     result.panels = []
     top = 0
     for place, row in enumerate(board.rows):
@@ -71,17 +75,17 @@ def _lay(panels: list[model.Panel | model.RowPanel], row: Row, top: int) -> int:
     return top + height
 
 
-def _frame(board: Board) -> dashboard.Dashboard:
+def _frame(board: Board, runbooks_at: str) -> dashboard.Dashboard:
     frame = dashboard.Dashboard(board.title).uid(board.uid).description(board.description)
     frame.tags([TAG, "generated"]).readonly().version(1)
     frame.time("now-6h", "now").refresh("1m").timezone("browser")
     frame.tooltip(model.DashboardCursorSync.CROSSHAIR)
-    for variable in _variables():
+    for variable in _variables(runbooks_at):
         frame.with_variable(variable)
     return frame.annotation(_built_in()).annotation(_circuit_opened()).link(_other_boards())
 
 
-def _variables() -> list[Variable]:
+def _variables(runbooks_at: str) -> list[Variable]:
     # build.info is there from the start of every process, whatever it does; recalls name the providers.
     build = names.BUILD_INFO.prometheus_name
     recalls = counter(Count.RECALLS).prometheus_name
@@ -91,7 +95,7 @@ def _variables() -> list[Variable]:
         _labels("job", "Job", build),
         _labels("instance", "Instance", f'{build}{{job=~"$job"}}'),
         _labels(PROVIDER, "Provider", f'{recalls}{{job=~"$job", instance=~"$instance"}}'),
-        dashboard.TextBoxVariable(RUNBOOKS).label("Runbooks at").default_value(RUNBOOKS_AT),
+        dashboard.TextBoxVariable(RUNBOOKS).label("Runbooks at").default_value(runbooks_at),
     ]
 
 

@@ -77,12 +77,18 @@ def test_check_fails_on_stale_and_on_missing_rules(tmp_path: Path) -> None:
     assert generate("--check", "--to", stale).returncode == 1
 
 
-def test_runbooks_may_be_published_anywhere(tmp_path: Path) -> None:
+def test_alerts_link_to_runbooks_that_are_published_and_to_no_others(tmp_path: Path) -> None:
     own = tmp_path / "own.yml"
-    assert generate("--runbooks-at", "https://wiki.test/memory/", "--to", own).returncode == 0
-    assert own.read_text() == RULES.read_text().replace(
-        "https://runbooks.example/memotel/", "https://wiki.test/memory/"
+    assert generate("--runbooks", "https://wiki.test/memory/", "--to", own).returncode == 0
+    linked = re.sub(
+        r'( +)runbook: "dashboards/runbooks/(\w+\.md)"',
+        r'\g<0>\n\1runbook_url: "https://wiki.test/memory/\2"',
+        RULES.read_text(),
     )
+    assert own.read_text() == linked
+    assert "runbook_url" not in RULES.read_text()
+    assert generate("--runbooks", "", "--to", own).returncode == 0
+    assert own.read_text() == RULES.read_text()
 
 
 def test_alerts_are_those_that_the_runbooks_explain() -> None:
@@ -216,12 +222,13 @@ def test_alert_says_what_happens_and_where_to_read_on(rule: Rule) -> None:
     assert set(texts) == {
         "summary",
         "description",
-        "runbook_url",
+        "runbook",
         "dashboard",
         "dashboard_uid",
         "panel_id",
     }
-    assert texts["runbook_url"] == f"https://runbooks.example/memotel/{rule.name}.md"
+    assert texts["runbook"] == f"dashboards/runbooks/{rule.name}.md"
+    assert (ROOT / texts["runbook"]).is_file()
     assert texts["summary"].endswith(".")
     assert 20 < len(texts["summary"]) < 140
     assert 40 < len(texts["description"]) < 300
