@@ -6,6 +6,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -184,3 +185,36 @@ def test_a_child_of_multiprocessing_drains_when_it_ends(server: DevServer) -> No
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert len(stored(server)) == 2
+
+
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_a_child_of_multiprocessing_says_what_it_could_not_deliver(
+    server: DevServer, method: str, tmp_path: Path
+) -> None:
+    server.faults.set(Fault("hang"))
+    script = tmp_path / "script.py"
+    body = """
+        import multiprocessing
+
+        def work():
+            memory = client(exit_drain_timeout=0.5)
+            for number in range(3):
+                say(memory, f"the child says {number}", str(number))
+
+        if __name__ == "__main__":
+            child = multiprocessing.get_context(sys.argv[2]).Process(target=work)
+            child.start()
+            child.join()
+            assert child.exitcode == 0
+    """
+    script.write_text(PRELUDE + textwrap.dedent(body))
+    done = subprocess.run(
+        [sys.executable, str(script), server.url, method],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("3 accepted writes could not be delivered") == 1
+    assert "Traceback" not in done.stderr

@@ -3,9 +3,9 @@
 Two moments, one budget (`exit_drain_s`, 5 s): before the interpreter joins threads, while new connections to host names
 still work (CPython 3.11: `threading._register_atexit`, private, hence guarded), and once more from `atexit`, for what
 the application's own threads wrote in the meantime; then what is left in a memory outbox is counted `dropped`.
-Neither runs on SIGKILL, on an unhandled SIGTERM, or after `os._exit`. Children of `multiprocessing` end with `os._exit`:
-they get the first moment, not the second, so close their memories before they end. After `os.fork` a child starts with
-nothing registered of its parent's.
+Neither runs on SIGKILL, on an unhandled SIGTERM, or after `os._exit`. Children that `multiprocessing` forks end with
+`os._exit`, after the first moment: there it is the last one too, and what their own threads write later is refused.
+After `os.fork` a child starts with nothing registered of its parent's.
 """
 
 import atexit
@@ -13,6 +13,7 @@ import atexit
 # Imported so that its own exit handler was registered before ours and runs after it: a resolver may need its threads.
 import concurrent.futures.thread as _threads_first
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -54,13 +55,13 @@ class _Exit:
     """What this process drains when it exits; a fork's child begins a new one."""
 
     pid: int = field(default_factory=os.getpid)
-    paths: list[Drainable] = field(default_factory=list)
+    paths: dict[int, Drainable] = field(default_factory=dict)
     spent_s: float = 0.0
 
     def flush(self) -> None:
         """Deliver what can be delivered now; take writes on."""
         began = time.monotonic()
-        flushes = [(path, _begin(path, self._left_s(path))) for path in self.paths]
+        flushes = [(path, _begin(path, self._left_s(path))) for path in [*self.paths.values()]]
         for path, flush in flushes:
             if flush is not None:
                 _wait(flush.done, began + self._left_s(path) - time.monotonic())
@@ -69,7 +70,7 @@ class _Exit:
     def close(self) -> None:
         """Deliver what came since, then account for the rest."""
         self.flush()
-        for path in list(self.paths):
+        for path in [*self.paths.values()]:
             path.close(0.0)
         self.paths.clear()
 
@@ -110,19 +111,18 @@ _process = _Process()
 def register(path: Drainable) -> None:
     """Have `path` drained when this process exits. Cheap where it is registered already."""
     paths = _process.current().paths
-    if any(path is known for known in paths):
+    if id(path) in paths:
         return
-    paths.append(path)
+    paths[id(path)] = path
     if not _process.has_handlers:  # a fork's child inherits the handlers along with this mark
         _process.has_handlers = True
-        _before_threads_end(drain)
+        _before_threads_end(_drain_before_threads_end)
         atexit.register(_close)
 
 
 def unregister(path: Drainable) -> None:
     """Forget a path that was closed."""
-    paths = _process.current().paths
-    paths[:] = [known for known in paths if known is not path]
+    _process.current().paths.pop(id(path), None)
 
 
 def drain() -> None:
@@ -132,7 +132,25 @@ def drain() -> None:
 
 def longest_drain_s() -> float:
     """Return the seconds that `drain` may take at most."""
-    return max((path.exit_drain_s for path in _process.current().paths), default=0.0)
+    return max((path.exit_drain_s for path in _process.current().paths.values()), default=0.0)
+
+
+def _drain_before_threads_end() -> None:
+    if _ends_without_exit_handlers():
+        _process.current().close()
+    else:
+        _process.current().flush()
+
+
+def _ends_without_exit_handlers() -> bool:
+    """Whether `multiprocessing` has forked this process, and ends it with `os._exit`."""
+    multiprocessing = sys.modules.get("multiprocessing")
+    if multiprocessing is None or multiprocessing.parent_process() is None:
+        return False
+    method: str | None = getattr(multiprocessing.current_process(), "_start_method", None)
+    if method is None:
+        method = multiprocessing.get_start_method(allow_none=True)
+    return method != "spawn"
 
 
 def _close() -> None:
