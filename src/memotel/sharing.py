@@ -16,29 +16,44 @@ SLICE_S = 0.004
 class _Round:
     """The running round of one loop, from the first recall in it on."""
 
-    __slots__ = ("began_at",)
+    __slots__ = ("_began_at", "_loop")
 
-    def __init__(self) -> None:
-        self.began_at: float | None = None
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._began_at: float | None = None
 
-    def end(self) -> None:
-        self.began_at = None
+    def is_first(self) -> bool:
+        """Whether nobody began in this round before; from here on somebody did."""
+        if self._began_at is not None:
+            return False
+        self._began_at = monotonic()
+        self._loop.call_soon(self._end)
+        return True
+
+    def has_room(self) -> bool:
+        """Whether one more may begin in this round."""
+        began_at = self._began_at
+        return self.is_first() if began_at is None else monotonic() - began_at < SLICE_S
+
+    def _end(self) -> None:
+        self._began_at = None
 
 
 _rounds: WeakKeyDictionary[asyncio.AbstractEventLoop, _Round] = WeakKeyDictionary()
 
 
 async def share_loop() -> None:
-    """Return at once, or in a later round of the running loop where this one has lasted long already."""
+    """Return at once where the running loop's round is nobody else's, or in a later round that has room.
+
+    Whoever comes second in a round may have come with many, each with work of its framework's to do first: that goes
+    on undisturbed.
+    """
     loop = asyncio.get_running_loop()
     current = _rounds.get(loop)
     if current is None:
-        current = _rounds[loop] = _Round()
-    while True:
-        now = monotonic()
-        if current.began_at is None:
-            current.began_at = now
-            loop.call_soon(current.end)
-        if now - current.began_at < SLICE_S:
-            return
+        current = _rounds[loop] = _Round(loop)
+    if current.is_first():
+        return
+    await asyncio.sleep(0)
+    while not current.has_room():  # noqa: ASYNC110 # it is rounds that are waited for
         await asyncio.sleep(0)
