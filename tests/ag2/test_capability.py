@@ -93,7 +93,7 @@ def test_user_id_is_required() -> None:
         ({"base_url": "memory"}, "base_url must be an http:// or https:// URL, not 'memory'"),
         ({"base_url": "http://memory.example"}, "base_url must be https://"),
         ({"api_key": "", "base_url": None}, "api_key must be"),
-        ({"on_full": "cry"}, "on_full must be 'drop_newest' or 'raise'"),
+        ({"on_full": "cry"}, "on_full must be one of drop_newest, raise"),
         ({"recal_timeout": 1.0}, "recal_timeout is not a setting"),
     ],
 )

@@ -7,7 +7,7 @@ checked at every reply, so functions that are registered later, at any position,
 """
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
@@ -41,6 +41,11 @@ Whether the functions behind would be called for a sender is looked at by the fu
 """
 
 
+MAX_CASES = 256
+_answered_types: dict[tuple[object, frozenset[type], type], bool] = {}
+"""What AG2 said of a type of sender: its rule, the types that triggers name, the sender's own."""
+
+
 @dataclass(slots=True, eq=False)
 class Covered:
     """The reply functions behind one of ours, which finds this as its `config`.
@@ -50,14 +55,17 @@ class Covered:
         triggers: theirs.
         order: the agent's functions when their order was last found right.
         client: the agent's model client then.
-        by_type: whether a type of sender is answered, where the triggers ask for nothing else.
+        types: the types of sender that the triggers name, where they ask for nothing else.
     """
 
     agent: object
     triggers: tuple[object, ...]
     order: list[Place] = field(default_factory=list, repr=False)
     client: object | None = field(default=None, repr=False)
-    by_type: dict[type, bool] = field(default_factory=dict, repr=False)
+    types: frozenset[type] | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self.types = _types_in(self.triggers)
 
     def note(self, agent: object, entries: list[ReplyEntry]) -> None:
         """Keep what the order that was found right was made of; it lives and goes with the agent."""
@@ -66,25 +74,37 @@ class Covered:
 
     def answers(self, sender: object) -> bool:
         """Whether one of the functions would be called for `sender`."""
-        kind = type(sender)
-        known = self.by_type.get(kind)
-        if known is not None:
-            return known
-        found = any(matches(self.agent, trigger, sender) for trigger in self.triggers)
-        if all(map(_is_of_types, self.triggers)):
-            self.by_type[kind] = found
-        return found
+        if self.types is None:
+            return self._is_matched(sender)
+        case = (getattr(type(self.agent), "_match_trigger", None), self.types, type(sender))
+        known = _answered_types.get(case)
+        if known is None:
+            known = self._is_matched(sender)
+            if len(_answered_types) >= MAX_CASES:
+                _answered_types.clear()
+            _answered_types[case] = known
+        return known
+
+    def _is_matched(self, sender: object) -> bool:
+        return any(matches(self.agent, trigger, sender) for trigger in self.triggers)
 
     def covers(self, trigger: object) -> bool:
         """Whether `trigger` is one of these."""
         return any(trigger is known for known in self.triggers)
 
 
-def _is_of_types(trigger: object) -> bool:
-    """Whether a trigger matches by the sender's type alone."""
-    if isinstance(trigger, list):
-        return all(map(_is_of_types, trigger))
-    return trigger is None or isinstance(trigger, type)
+def _types_in(triggers: Iterable[object]) -> frozenset[type] | None:
+    """Return the types that the triggers name (nobody's included), or None where one asks for anything else."""
+    found: set[type] = set()
+    for trigger in triggers:
+        inner = _types_in(trigger) if isinstance(trigger, list) else None
+        if inner is not None:
+            found |= inner
+        elif trigger is None or isinstance(trigger, type):
+            found.add(type(None) if trigger is None else trigger)
+        else:
+            return None
+    return frozenset(found)
 
 
 class Seam:
