@@ -87,6 +87,10 @@ class _Service:
         self.behaviour = Behaviour()
         self.random = random.Random(1)  # noqa: S311 # which requests hang need not be a secret
         self.connections: set[_Peer] = set()
+        self.forget()
+
+    def forget(self) -> None:
+        """Count from nothing again."""
         self.tally = Tally()
         self._bodies: set[int] = set()
 
@@ -177,6 +181,11 @@ class RawBackend:
         found: Tally = self._pipe.recv()
         return found
 
+    def forget(self) -> None:
+        """Count from nothing again."""
+        self._pipe.send("forget")
+        self._pipe.recv()
+
     def wait_for(self, writes: int, timeout_s: float) -> Tally:
         """Return the tally when so many writes are stored, or as it is after `timeout_s` seconds."""
         until = time.monotonic() + timeout_s
@@ -231,4 +240,6 @@ def _obey(pipe: Connection, service: _Service, ended: "asyncio.Future[None]") ->
         return
     if isinstance(order, Behaviour):
         service.behaviour = order
+    if order == "forget":
+        service.forget()
     pipe.send(service.tally if order == "tally" else len(service.connections))
