@@ -17,6 +17,7 @@ from memotel.values import Scope, Turn, Write, WriteAnswer
 from memotel.writes.clocks import Clocks
 from memotel.writes.drain import Gates
 from memotel.writes.history import History
+from memotel.writes.outbox import Outbox
 from memotel.writes.path import WritePath
 
 Reply = WriteAnswer | Exception
@@ -115,11 +116,13 @@ def desk(
     outbox: OutboxPolicy | None = None,
     gates: Gates | None = None,
     rng: Callable[[], float] = lambda: 1.0,
+    account: str = "account",
+    outbox_on_disk: Outbox | None = None,
     **options: object,
 ) -> Desk:
     service, counts = ScriptedService(script), Counts()
     path = WritePath(
-        "account",
+        account,
         Provider.MEMORYSYNC,
         policy=policy or WritePolicy(),
         outbox_policy=outbox or OutboxPolicy(),
@@ -130,6 +133,7 @@ def desk(
         rng=rng,
         clocks=Clocks(loop.time, loop.time),
         drains_at_exit=False,
+        outbox=outbox_on_disk,
         **options,  # type: ignore[arg-type] # further arguments of WritePath
     )
     return Desk(path, service, counts, loop)

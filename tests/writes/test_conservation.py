@@ -6,56 +6,15 @@ import random
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
-from scripted_service import OVER_QUOTA, STORED, Desk, Reply, desk, turn, unavailable
+from moody_service import POLICY, PROVIDER, REPLIES
+from scripted_service import Desk, Reply, desk, turn
 from virtual_loop import VirtualLoop
 
-from memotel.config import OutboxPolicy, WritePolicy
+from memotel.config import OutboxPolicy
 from memotel.counts import Count, Gauge
-from memotel.errors import (
-    AuthenticationError,
-    BudgetExceededError,
-    CircuitOpenError,
-    InvalidRequestError,
-    QuotaExceededError,
-    RateLimitedError,
-    ResponseFormatError,
-    ShedError,
-    TransportError,
-)
-from memotel.outcomes import Adapter, Provider, WriteOutcome
-from memotel.values import FlushReport, ReceiptStatus, Write, WriteAnswer
-from memotel.writes.ledger import Totals
-
-PROVIDER = Provider.MEMORYSYNC
-
-REPLIES: dict[str, Reply] = {
-    "stored": STORED,
-    "duplicate": WriteAnswer(WriteOutcome.DUPLICATE),
-    "ignored": WriteAnswer(WriteOutcome.IGNORED),
-    "over quota": OVER_QUOTA,
-    "strict quota": QuotaExceededError("over", status_code=402),
-    "unauthorised": AuthenticationError("no", status_code=401),
-    "invalid": InvalidRequestError("no", status_code=422),
-    "throttled": RateLimitedError("wait", status_code=429),
-    "throttled for 30 s": RateLimitedError("wait", status_code=429, retry_after_s=30),
-    "failing": unavailable(500),
-    "down for 5 s": unavailable(503, retry_after_s=5),
-    "reset": TransportError("reset"),
-    "late": BudgetExceededError("late"),
-    "garbled": ResponseFormatError("not JSON"),
-    "circuit": CircuitOpenError("open"),
-    "shed": ShedError("full"),
-    "fault of ours": KeyError("oops"),
-}
-
-POLICY = WritePolicy(
-    max_age_s=600,
-    max_parked_age_s=900,
-    poison_attempts=3,
-    backoff_max_s=20,
-    quota_recheck_s=30,
-    credentials_recheck_s=20,
-)
+from memotel.outcomes import Adapter
+from memotel.values import FlushReport, ReceiptStatus, Write
+from memotel.writes.books import Totals
 
 
 class Books(RuleBasedStateMachine):

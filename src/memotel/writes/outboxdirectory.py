@@ -65,13 +65,23 @@ class OutboxDirectory:
     """One directory, as this process uses it. Thread-safe.
 
     Our own file is made when it is first asked for, and released when the last account leaves. While accounts are here a
-    thread looks, every `interval_s` seconds, for files whose owner has ended.
+    thread looks, every `interval_s` seconds, for files whose owner has ended; without `looks_by_itself` somebody calls
+    `look`.
     """
 
     def __init__(
-        self, place: Place, counts: Counts, *, interval_s: float, dead_max_age_s: float
+        self,
+        place: Place,
+        counts: Counts,
+        *,
+        interval_s: float,
+        dead_max_age_s: float,
+        wall: Callable[[], float] = time.time,
+        looks_by_itself: bool = True,
     ) -> None:
         self.place = place
+        self._wall = wall
+        self._looks_by_itself = looks_by_itself
         self._counts = counts
         self._interval_s = interval_s
         self._dead_max_age_s = dead_max_age_s
@@ -116,8 +126,9 @@ class OutboxDirectory:
             self._members[member.account] = member
             if self._keeper is None:
                 self._counts.add_source(self._gauges)
-                self._keeper = _Keeper(self._look, self._interval_s)
-                self._keeper.start()
+                self._keeper = _Keeper(self.look, self._interval_s)
+                if self._looks_by_itself:
+                    self._keeper.start()
         self.wake()
 
     def leave(self, member: Member) -> None:
@@ -166,8 +177,8 @@ class OutboxDirectory:
         finally:
             orphan.release()
 
-    def _look(self) -> None:
-        """Tend our own file, then adopt what ended processes left. Runs on the keeper's thread."""
+    def look(self) -> None:
+        """Tend our own file, then adopt what ended processes left. Not under an account's locks."""
         with self._lock:
             members = dict(self._members)
             file = self._own(members)
@@ -189,7 +200,7 @@ class OutboxDirectory:
 
     def _visit_others(self, members: Mapping[str, Member]) -> Mapping[str, int]:
         own = self._file
-        visit = Visit(members, time.time(), self._dead_max_age_s, self._told)
+        visit = Visit(members, self._wall(), self._dead_max_age_s, self._told)
         for path in outbox_files(self.place.directory):
             if own is None or path != own.path:
                 visit.file(path)
@@ -202,7 +213,7 @@ class OutboxDirectory:
         if file is None:
             return
         try:
-            file.prune(time.time(), self._dead_max_age_s)
+            file.prune(self._wall(), self._dead_max_age_s)
             file.tidy()
         except sqlite3.Error as error:
             if is_corrupt(error):
@@ -232,7 +243,7 @@ class _Keeper:
     def stop(self) -> None:
         self._is_stopped = True
         self._event.set()
-        if threading.current_thread() is not self._thread:
+        if self._thread.is_alive() and threading.current_thread() is not self._thread:
             self._thread.join(STOP_S)
 
     def _run(self) -> None:

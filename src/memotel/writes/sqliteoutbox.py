@@ -177,7 +177,7 @@ class SqliteOutbox(MemoryOutbox):
 
     def hand_over(self) -> list[Entry]:
         """Forget everything, and return it: the file has it. From now on the file is left alone."""
-        while self.mend():
+        while not self._is_degraded and self.mend():
             pass
         self._dead_at_close = self.dead
         self._is_closed = True
