@@ -33,7 +33,9 @@ def leave(server: Service, outbox: str, scopes: int) -> tuple[int, float]:
     server.fail(Fault("delay", "writes", delay_s=SERVICE_S))
     call = f"from benchmarks.exit_loss import script; script({server.url!r}, {outbox!r}, {scopes})"
     command = (sys.executable, "-c", call)
-    ended = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60)  # our own script
+    ended = subprocess.run(
+        command, check=True, capture_output=True, text=True, timeout=60
+    )  # our own script
     exit_s = time.time() - float(ended.stdout)
     return server.stored_once([turn.text for turn in turns_of(TURNS, scopes)]), exit_s
 

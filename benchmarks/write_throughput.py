@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 from benchmarks.harness import Figure, Options, Worker, report
 from benchmarks.raw_backend import MARK_EVERY, Behaviour, RawBackend, Tally, raw_backend
@@ -34,7 +35,7 @@ class Drained:
 
 def draining(url: str, outbox: str, count: int) -> Callable[[str], Drained | None]:
     """Return what builds a backlog up and then drains it. Runs in a worker."""
-    settings = {"outbox_max_writes": count + 1_000, "outbox_max_bytes": 2**31}
+    settings: dict[str, Any] = {"outbox_max_writes": count + 1_000, "outbox_max_bytes": 2**31}
     memory = client_at(url, outbox, exit_drain_timeout=0.0, **settings)
     turns = turns_of(count, SCOPES)
 
