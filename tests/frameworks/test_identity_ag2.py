@@ -167,12 +167,12 @@ def _take_back(ada: ConversableAgent, agent: ConversableAgent) -> None:
 def _answer_again(agent: ConversableAgent, ada: ConversableAgent, *, is_async: bool) -> None:
     async def answer() -> None:
         reply = await agent.a_generate_reply(sender=ada)
-        await agent.a_send(reply, ada, request_reply=False, silent=True)
+        await agent.a_send(reply or "", ada, request_reply=False, silent=True)
 
     if is_async:
         asyncio.run(answer())
     else:
-        agent.send(agent.generate_reply(sender=ada), ada, request_reply=False, silent=True)
+        agent.send(agent.generate_reply(sender=ada) or "", ada, request_reply=False, silent=True)
 
 
 @both_kinds
