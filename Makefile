@@ -24,7 +24,7 @@ BUILD_WHEEL = rm -rf $(WHEEL_DIR) && \
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-oldest-ag2 check bench dashboards telemetry-reference release-check stability-tables
 .PHONY: check-format check-lint check-types check-imports check-dependencies check-docstrings
-.PHONY: previews check-operator check-prometheus check-dashboards check-rules check-deploy
+.PHONY: previews game-day check-operator check-prometheus check-dashboards check-rules check-deploy
 
 help:
 	@echo "make setup        make .venv: the wheel, every extra, the test and check tools (LOCKED=1: as CI has them, by hash)"
@@ -35,6 +35,7 @@ help:
 	@echo "make bench        run the benchmarks (ARGS=\"recall_cost\" picks one)"
 	@echo "make dashboards   write dashboards/*.json and the alert rules again from their Python (RUNBOOKS=URL links them)"
 	@echo "make previews     draw the dashboards from a run of the demo into docs/dashboards (chromium, node)"
+	@echo "make game-day     ten faults under a real Prometheus, recorded in docs/game-day.md"
 	@echo "make telemetry-reference   write docs/telemetry.md again"
 	@echo "make stability-tables      write the tables of docs/stability.md again"
 	@echo "make release-check         reproducible wheel, versions, lock, licences, SBOM (ARGS=--lock resolves CI's lock anew)"
@@ -104,6 +105,10 @@ dashboards: $(TOOLS)/.wheel
 previews: $(VENV)/.wheel
 	@cd tools/dashboard-preview && npm ci
 	@PYTHONPATH=tests/support $(BIN)/python tools/previews.py $(ARGS)
+
+# Ten faults under a real Prometheus, into docs/game-day.md: needs prometheus. Not part of the tests; about twenty minutes.
+game-day: $(VENV)/.wheel
+	@PYTHONPATH=tests/support $(BIN)/python -m tools.game_day
 
 # The Prometheus operator's objects against its own schemas: needs node.
 check-operator:

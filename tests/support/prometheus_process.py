@@ -107,12 +107,18 @@ def running_prometheus(
 
     `rules` are evaluated at every scrape interval, whatever interval their groups have.
     """
-    binary = require_binary("prometheus")
     folder.mkdir(parents=True, exist_ok=True)
-    config = folder / "prometheus.yml"
     hurried = [] if rules is None else [_hurried(rules, folder, scrape_interval)]
-    config.write_text(scrape_config(targets, job, scrape_interval, hurried))
-    log = folder / "prometheus.log"
+    with serving(folder, scrape_config(targets, job, scrape_interval, hurried)) as server:
+        yield server
+
+
+@contextmanager
+def serving(folder: Path, configuration: str) -> Iterator[PrometheusServer]:
+    """Run Prometheus with that prometheus.yml and its files in `folder`; ended when the block ends."""
+    binary = require_binary("prometheus")
+    config, log = folder / "prometheus.yml", folder / "prometheus.log"
+    config.write_text(configuration)
     command = [
         binary,
         f"--config.file={config}",
