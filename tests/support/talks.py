@@ -22,8 +22,16 @@ REPLY = "I shall remember that, thank you."
 PATIENCE_S = 30.0
 
 
+AnyMemory = MemorySyncCapability | RekallCapability | MemorySyncMemory | RekallMemory
+
+
 class Talk(Protocol):
     """A person and an agent that remembers."""
+
+    @property
+    def memory(self) -> AnyMemory:
+        """What the agent remembers with."""
+        ...
 
     def say(self, text: str, *, is_new_chat: bool = False) -> None:
         """Say something, and have the agent answer with `REPLY`, or with what it was told to say."""
