@@ -14,6 +14,8 @@ from memotel.devserver.faults import Fault, FaultKind, RetryAfter
 
 CHUNK_BYTES: Final = 64 * 1024
 _PASSING: Final = frozenset({FaultKind.DELAY, FaultKind.SILENT_QUOTA})
+# These send the request's own answer, which stores a write in any case.
+_ANSWERING: Final = frozenset({FaultKind.DRIP, FaultKind.RESET_BODY})
 
 
 async def strike(exchange: Exchange, faults: Iterable[Fault], random: Random) -> None:
@@ -28,7 +30,7 @@ async def strike(exchange: Exchange, faults: Iterable[Fault], random: Random) ->
         exchange.scope["state"]["silent_quota"] = True
     for fault in faults:
         if fault.kind not in _PASSING:
-            if fault.stored:
+            if fault.stored and fault.kind not in _ANSWERING:
                 await exchange.answer()
             await _ENDS[FaultKind(fault.kind)](exchange, fault)
             return
