@@ -1,4 +1,4 @@
-"""The `memotel` command: the demo, the development server and the doctor."""
+"""The `memotel` command: the demo, the development server, the doctor and the outbox."""
 
 import argparse
 import importlib
@@ -14,6 +14,7 @@ COMMANDS = {
         "both memory services on this machine, for development",
     ),
     "doctor": ("memotel.doctor", "is memory set up, does it work, and what is to be done"),
+    "outbox": ("memotel.outboxcli", "accepted writes on disk: status, list, resend, purge"),
 }
 
 
