@@ -43,8 +43,8 @@ LOG = """\
 The standard logger `memotel.<topic>`, the topic being the first word of the event. Each line is one event of one account, at most once a
 minute; a change of state that was held back is said when the minute is over, if it still stands. Records carry `event`, `provider`,
 `account` (a hash that reveals no credential), `suppressed` (lines held back before this one), and `trace_id` and `span_id` where a
-span is current. The last two events of the table are of the process and carry `event` alone. No line holds content, users, sessions
-or keys.
+span is current. The last two events of the table are of the process and carry `event` alone. The import names `ag2_memorysync` and `rekall_autogen`
+have no code, so no logger, of their own. No line holds content, users, sessions or keys.
 """
 OPEN = {names.VERSION.name: "the version that runs"}
 EVENTS = {

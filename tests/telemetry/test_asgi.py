@@ -3,11 +3,12 @@
 import asyncio
 import gzip
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
 import uvicorn
+from fastapi import FastAPI
 from polling import eventually
 from prometheus_client import CollectorRegistry, Counter, Metric
 from prometheus_client.parser import text_string_to_metric_families
@@ -17,6 +18,7 @@ from starlette.routing import Mount
 from telemetry_rig import Rig, hit, make_call
 
 from memotel.telemetry import metrics_app
+from memotel.telemetry.asgi import App
 from memotel.telemetry.exposition import PrometheusReader
 
 
@@ -68,11 +70,22 @@ def test_openmetrics_is_served_where_asked_for(registry: CollectorRegistry) -> N
     assert b"# {" in body
 
 
+def in_starlette(metrics: App) -> App:
+    return Starlette(routes=[Mount("/metrics", metrics)])
+
+
+def in_fastapi(metrics: App) -> App:
+    app = FastAPI()
+    app.mount("/metrics", metrics)
+    return app
+
+
+@pytest.mark.parametrize("mounted", [in_starlette, in_fastapi])
 def test_web_application_serves_its_own_metrics_beside_ours_over_http(
-    registry: CollectorRegistry,
+    registry: CollectorRegistry, mounted: Callable[[App], App]
 ) -> None:
     Counter("app_orders", "Orders.", registry=registry).inc()
-    app = Starlette(routes=[Mount("/metrics", metrics_app(registry))])
+    app = mounted(metrics_app(registry))
     server = uvicorn.Server(uvicorn.Config(app, port=0, log_config=None, lifespan="off"))
     thread = threading.Thread(target=server.run)
     thread.start()
