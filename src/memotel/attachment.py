@@ -18,6 +18,11 @@ from memotel.writes.outbox import Outbox
 from memotel.writes.path import WritePath
 from memotel.writes.redaction import Redaction
 
+try:  # here rather than where it is used: a child that is forked amid an import waits for it for ever
+    from memotel.writes.outboxes import outbox_on_disk
+except ImportError:  # Python was built without SQLite: `place_of` refuses such an outbox
+    pass
+
 
 @dataclass(frozen=True, slots=True)
 class Attachment:
@@ -112,8 +117,6 @@ def _outbox(account: Account) -> Outbox | None:
     place = place_of(account.settings.outbox.url)
     if place is None:
         return None
-    from memotel.writes.outboxes import outbox_on_disk  # loads sqlite3, which few need
-
     return outbox_on_disk(account.runtime, place, account.settings)
 
 

@@ -1,5 +1,6 @@
 """Where an outbox lies: in memory, or in a directory that can hold files on which a lock and a log work."""
 
+import importlib.util
 import os
 import re
 import sys
@@ -53,6 +54,8 @@ def place_of(url: str) -> Place | None:
     place = _parsed(url)
     if sys.platform == "win32":
         raise ConfigurationError("outbox must be 'memory' on Windows, which has no file locks")
+    if importlib.util.find_spec("_sqlite3") is None:
+        raise ConfigurationError("outbox must be 'memory' where Python was built without sqlite3")
     kind = network_type(place.directory)
     if kind is not None:
         raise ConfigurationError(

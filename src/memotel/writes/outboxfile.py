@@ -3,7 +3,6 @@
 import ctypes
 import os
 import sqlite3
-import threading
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -15,6 +14,7 @@ from memotel.outcomes import Provider, WriteOutcome
 from memotel.values import Write
 from memotel.writes import outboxschema as schema
 from memotel.writes.filelock import FileLock
+from memotel.writes.forkgate import FileGate, opening
 from memotel.writes.outboxreading import (
     AccountBooks,
     DeadRow,
@@ -50,7 +50,8 @@ class OutboxFile:
         self.path = path
         self._flock = lock
         self._db = db
-        self._lock = threading.Lock()
+        self._gate = FileGate()
+        self._lock = self._gate.lock
         (last,) = db.execute("SELECT coalesce(max(number), 0) FROM writes").fetchone()
         self._last_number = int(last)
         self._place = _place_of(path)
@@ -67,15 +68,16 @@ class OutboxFile:
                 break
         try:
             schema.create(path)
-            db = schema.connect(path, is_full_sync=is_full_sync)
-            origin = {"pid": os.getpid(), "host": os.uname().nodename, "created_at": time.time()}
-            put = "INSERT OR REPLACE INTO origin (name, value) VALUES (?, ?)"
-            db.executemany(put, [(name, str(value)) for name, value in origin.items()])
+            with opening:
+                db = schema.connect(path, is_full_sync=is_full_sync)
+                db.executemany(
+                    "INSERT OR REPLACE INTO origin (name, value) VALUES (?, ?)", _origin()
+                )
+                return cls(path, lock, db)
         except BaseException:
             _unlink(path)
             lock.remove()
             raise
-        return cls(path, lock, db)
 
     @classmethod
     def take(cls, path: Path) -> "OutboxFile | None":
@@ -90,7 +92,8 @@ class OutboxFile:
             lock.remove()
             return None
         try:
-            return cls(path, lock, schema.connect(path))
+            with opening:
+                return cls(path, lock, schema.connect(path))
         except BaseException:
             lock.release()
             raise
@@ -207,7 +210,9 @@ class OutboxFile:
                     ),
                 )
             if letters:
-                db.execute(_KEEP_NEWEST, (letters[0].write.account, most))
+                owner = (letters[0].write.account, letters[0].provider)
+                db.execute(_KEEP_NEWEST, (owner[0], most))
+                _count(db, owner, adopted=0)  # an account that has letters has books
         return letters
 
     def forget_dead(self, numbers: Sequence[int]) -> None:
@@ -358,6 +363,12 @@ def _roll_back(db: sqlite3.Connection) -> None:
 def _unlink(path: Path) -> None:
     for part in schema.parts_of(path):
         part.unlink(missing_ok=True)
+
+
+def _origin() -> list[tuple[str, str]]:
+    """Return who makes a file, for people to read."""
+    made = {"pid": os.getpid(), "host": os.uname().nodename, "created_at": time.time()}
+    return [(name, str(value)) for name, value in made.items()]
 
 
 def _place_of(path: Path) -> tuple[int, int] | None:
