@@ -84,24 +84,30 @@ class Account:
             "requests outlived their deadlines; new ones go to a fresh HTTP client",
         )
 
-    def write_wait_s(self) -> float:
-        """Return the seconds for which writes hold back: for an open circuit, or for the recalls' half of the rate limit."""
-        return max(self.circuit.wait_s(monotonic()), self.allowance.write_wait_s(time.time()))
+    def write_wait_s(self, writes: int) -> float:
+        """Return the seconds for which one more write than `writes` holds back.
+
+        It does so for an open circuit, and for the recalls' half of the rate limit.
+        """
+        circuit_s = self.circuit.wait_s(monotonic())
+        return max(circuit_s, self.allowance.write_wait_s(time.time(), writes))
 
     @contextmanager
-    def paced(self) -> Iterator[None]:
+    def paced(self, *, is_write: bool) -> Iterator[None]:
         """Count a request on its way against the rate limit."""
         self.allowance.in_flight += 1
+        self.allowance.writes_in_flight += is_write
         try:
             yield
         finally:
             self.allowance.in_flight -= 1
+            self.allowance.writes_in_flight -= is_write
 
     def note_pace(self, response: HttpResponse) -> None:
         """Learn the rate limit from an answer's headers."""
         pace = read_pace(response)
         if pace is not None:
-            self.allowance.observe(pace.limit, pace.remaining, pace.reset_at_s)
+            self.allowance.observe(pace.limit, pace.remaining, pace.resets_at(time.time()))
 
     async def warm(self, send: Send, timeout_s: float) -> bool:
         """Read the credential, the TLS setting and the tenant before a recall has to wait for them."""

@@ -2,15 +2,16 @@
 
     recall, search, save                      write delivery
       telemetry    span, metrics, outcome       telemetry    span linked to the turn's
-      bridge       to the background loop       quota        evidence
-      context      what the model is shown      permits      their own, few
-      quota        is this emptiness a quota?   credential   one line where it is rejected
-      pause        key rejected, rate limited   reread       a key that changed
-      breaker      an outage costs little       tenant
-      permits      a bound on what is in flight backend      wire format
-      retry        one, if it can help            attempts   a span for each HTTP attempt
-      reread       a key that changed             authorized the credential
-      tenant       MemorySync's look-up           http       the deadline once more
+      refusal      an open circuit, at once     quota        evidence
+      bridge       to the background loop       permits      their own, few
+      context      what the model is shown      credential   one line where it is rejected
+      quota        is this emptiness a quota?   reread       a key that changed
+      pause        key rejected, rate limited   tenant
+      breaker      an outage costs little       backend      wire format
+      permits      a bound on what is in flight   attempts   a span for each HTTP attempt
+      retry        one, if it can help            authorized the credential
+      reread       a key that changed             http       the deadline once more
+      tenant       MemorySync's look-up
       backend      wire format
         attempts   a span for each HTTP attempt
         authorized the credential
@@ -27,7 +28,7 @@ from memotel.http.messages import HttpRequest, HttpResponse
 from memotel.http.renewable import RenewableClient
 from memotel.middleware.attempts import attempts
 from memotel.middleware.backend import backend
-from memotel.middleware.breaker import breaker
+from memotel.middleware.breaker import breaker, refusal
 from memotel.middleware.bridge import bridge
 from memotel.middleware.context import context
 from memotel.middleware.credentials import authorized, reread
@@ -65,6 +66,7 @@ def recall_stack(account: Account, identity: Identity, shown: RecallPolicy) -> H
     handle = quota(handle, account.quota, counts)
     handle = context(handle, shown, counts)
     handle = bridge(handle, loop)
+    handle = refusal(handle, account.circuit)
     return telemetry(handle, identity, counts)
 
 
@@ -86,8 +88,10 @@ def write_stack(account: Account, identity: Identity) -> Handler:
 def sender(account: Account, identity: Identity, client: RenewableClient) -> Send:
     """Build what sends one attempt: span, credential, HTTP."""
 
+    is_write = client is account.write_http
+
     async def http(call: Call, request: HttpRequest) -> HttpResponse:
-        with account.paced():
+        with account.paced(is_write=is_write):
             response = await client.send(request, deadline=call.deadline, progress=call)
             account.note_pace(response)
             return response

@@ -36,3 +36,18 @@ def test_pace_of_an_answer_without_headers_is_none() -> None:
 @pytest.mark.parametrize("odd", ["", "-1", "many", "nan", "1e9", "9" * 40, "٣", "1,2"])
 def test_pace_passes_over_what_is_no_number(odd: str) -> None:
     assert read_pace(answer(x_ratelimit_limit=odd, x_ratelimit_policy=odd)) is None
+
+
+def test_pace_tells_the_end_of_the_window_by_this_machines_clock() -> None:
+    pace = read_pace(answer(x_ratelimit_reset="1793620860", date="Mon, 02 Nov 2026 13:20:00 GMT"))
+    assert pace is not None
+    served_at = 1_793_625_600
+    assert pace.date_s == served_at
+    assert pace.resets_at(1_000.0) == 1_000.0 + 1_793_620_860 - served_at
+
+
+@pytest.mark.parametrize("date", ["", "yesterday", "Mon, 99 Nov 2026 13:20:00 GMT"])
+def test_pace_trusts_its_own_clock_where_the_answer_has_no_date(date: str) -> None:
+    pace = read_pace(answer(x_ratelimit_reset="1793620860", date=date))
+    assert pace is not None
+    assert pace.resets_at(5.0) == 1_793_620_860

@@ -8,6 +8,7 @@ import pytest
 
 from memotel.calls import Answer, Call
 from memotel.config import BreakerPolicy
+from memotel.deadline import monotonic
 from memotel.errors import (
     AuthenticationError,
     BudgetExceededError,
@@ -18,8 +19,8 @@ from memotel.errors import (
     ShedError,
     TransportError,
 )
-from memotel.middleware.breaker import breaker, verdict_of
-from memotel.outcomes import CircuitState
+from memotel.middleware.breaker import breaker, refusal, verdict_of
+from memotel.outcomes import CircuitState, Outcome
 from memotel.policy.breaker import CircuitBreaker, Verdict
 from memotel.runtime import BackgroundLoop
 
@@ -82,3 +83,32 @@ def test_breaker_refuses_at_once_and_probes_in_the_background(
 )
 def test_breaker_judges_each_error(error: MemotelError, verdict: Verdict) -> None:
     assert verdict_of(error) is verdict
+
+
+def test_open_circuit_refuses_before_anything_is_handed_over(
+    make_call: MakeCall, run: Callable[..., Any]
+) -> None:
+    circuit = CircuitBreaker(BreakerPolicy(open_s=60.0, max_open_s=60.0), lambda: 0.5)
+    for _ in range(3):
+        circuit.record(circuit.admit(0.0), Verdict.TIMEOUT, monotonic(), budget_s=1.0)
+    work = Scripted(HIT)
+    caller = make_call()
+
+    async def main() -> None:
+        with pytest.raises(CircuitOpenError):
+            await refusal(work, circuit)(caller)
+
+    run(main())
+    assert work.calls == []
+    assert caller.circuit is CircuitState.OPEN
+    assert caller.future.result().outcome is Outcome.CIRCUIT_OPEN
+
+
+def test_whoever_may_probe_passes_the_refusal(make_call: MakeCall, run: Callable[..., Any]) -> None:
+    circuit = CircuitBreaker(BreakerPolicy(open_s=0.001, max_open_s=0.001), lambda: 0.5)
+    for _ in range(3):
+        circuit.record(circuit.admit(0.0), Verdict.TIMEOUT, 0.0, budget_s=1.0)
+    assert circuit.refuses(0.0)
+    work = Scripted(HIT)
+    assert run(refusal(work, circuit)(make_call())) is HIT
+    assert circuit.state is CircuitState.OPEN

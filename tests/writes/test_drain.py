@@ -342,7 +342,7 @@ def test_a_send_gives_way_to_recalls_for_at_most_the_yield() -> None:
 def test_no_send_starts_while_the_circuit_is_open() -> None:
     async def main(loop: VirtualLoop) -> list[float]:
         began = loop.time()
-        at = desk(loop, gates=Gates(may_send=lambda: max(0.0, began + 7 - loop.time())))
+        at = desk(loop, gates=Gates(may_send=lambda _: max(0.0, began + 7 - loop.time())))
         at.say("one")
         await at.path.aflush(20)
         return [time - began for time in at.service.times]

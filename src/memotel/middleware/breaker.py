@@ -15,6 +15,25 @@ from memotel.outcomes import CircuitState
 from memotel.policy.breaker import Admission, CircuitBreaker, Ticket, Verdict
 from memotel.runtime import BackgroundLoop
 
+_REFUSAL = "the service was failing moments ago; memotel asks again by itself"
+
+
+def refusal(next_handler: Handler, circuit: CircuitBreaker) -> Handler:
+    """Refuse on the caller's own thread what the open circuit would refuse on the background loop.
+
+    In a long outage every turn comes this way: it costs no hand-over. Whoever may probe passes.
+    """
+
+    async def handle(call: Call) -> Answer:
+        if circuit.refuses(monotonic()):
+            call.circuit = circuit.state
+            error = CircuitOpenError(_REFUSAL)
+            call.settle(error.outcome, error=error)
+            raise error
+        return await next_handler(call)
+
+    return handle
+
 
 def breaker(next_handler: Handler, circuit: CircuitBreaker, loop: BackgroundLoop) -> Handler:
     """Refuse calls while the circuit is open; send the one that may probe in the background.
@@ -29,7 +48,7 @@ def breaker(next_handler: Handler, circuit: CircuitBreaker, loop: BackgroundLoop
             return await _observed(next_handler, circuit, ticket, call)
         if ticket.admission is Admission.PROBE:
             loop.spawn(_probe(next_handler, circuit, ticket, call))
-        raise CircuitOpenError("the service was failing moments ago; memotel asks again by itself")
+        raise CircuitOpenError(_REFUSAL)
 
     return handle
 

@@ -85,13 +85,23 @@ class CircuitBreaker:
         with self._lock:
             if self._state is CircuitState.CLOSED:
                 return Ticket(Admission.ALLOWED, self._generation)
-            if self._state is CircuitState.HALF_OPEN or now < self._open_until:
+            if self._refuses(now):
                 return Ticket(Admission.REFUSED, self._generation)
             self._state = CircuitState.HALF_OPEN
             self._generation += 1
             ticket = Ticket(Admission.PROBE, self._generation)
         self._on_change(CircuitState.HALF_OPEN)
         return ticket
+
+    def refuses(self, now: float) -> bool:
+        """Whether `admit` would refuse, which changes nothing."""
+        with self._lock:
+            return self._refuses(now)
+
+    def _refuses(self, now: float) -> bool:
+        if self._state is CircuitState.OPEN:
+            return now < self._open_until
+        return self._state is CircuitState.HALF_OPEN
 
     def record(
         self,

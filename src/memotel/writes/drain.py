@@ -52,11 +52,12 @@ class Gates:
 
     Attributes:
         recalls_in_flight: recalls of this process that callers wait for now.
-        may_send: seconds until the circuit lets a write through, 0 for now.
+        may_send: asked with the number of writes being sent: seconds until circuit and rate limit let one more
+            through, 0 for now.
     """
 
     recalls_in_flight: Callable[[], int] = lambda: 0
-    may_send: Callable[[], float] = lambda: 0.0
+    may_send: Callable[[int], float] = lambda _: 0.0
 
 
 class Drain:
@@ -170,15 +171,14 @@ class Drain:
         if next_at is None or next_at > now:
             return
         hold_s = self._hold_s(now)
-        self._held_until = now + hold_s
-        if hold_s > 0:
-            return
-        while (entry := self._schedule.take(now)) is not None:
+        while hold_s <= 0 and (entry := self._schedule.take(now)) is not None:
             self._start(entry)
+            hold_s = self._gates.may_send(self._schedule.in_flight)
+        self._held_until = now + max(0.0, hold_s)
 
     def _hold_s(self, now: float) -> float:
         """Seconds to give way: to an open circuit, or to recalls in flight, for a bounded time."""
-        wait_s = self._gates.may_send()
+        wait_s = self._gates.may_send(self._schedule.in_flight)
         if wait_s > 0:
             return wait_s
         if self._gates.recalls_in_flight() <= 0:
