@@ -14,7 +14,7 @@ from memotel.calls import Call, Identity, Send
 from memotel.deadline import monotonic
 from memotel.http.messages import HttpRequest, HttpResponse
 from memotel.telemetry import names
-from memotel.telemetry.guard import guarded
+from memotel.telemetry.guard import note
 from memotel.telemetry.instruments import Instruments, install
 from memotel.telemetry.tracing import (
     Trace,
@@ -90,10 +90,12 @@ class _Recorder:
         is_watched = not (context and is_http_suppressed(context))
         started = _Attempt(request, context, is_watched, monotonic())
         if is_watched:
-            self._start_span(started, number)
+            try:
+                self._start_span(started, number)
+            except Exception as error:  # noqa: BLE001 # processors may raise anything
+                note(error, "the start of an attempt's span")
         return started
 
-    @guarded
     def _start_span(self, started: _Attempt, number: int) -> None:
         request, parent = started.request, started.context
         attributes = self._constant(request.method, request.template)
@@ -128,10 +130,15 @@ class _Recorder:
         is_abandoned = isinstance(error, CancelledError | GeneratorExit)
         self._end(started, None if is_abandoned else type(error).__qualname__, None)
 
-    @guarded
     def _end(self, started: _Attempt, error_type: str | None, status: int | None) -> None:
         if not started.is_watched:
             return
+        try:
+            self._end_watched(started, error_type, status)
+        except Exception as error:  # noqa: BLE001 # processors and meters may raise anything
+            note(error, "the end of an attempt")
+
+    def _end_watched(self, started: _Attempt, error_type: str | None, status: int | None) -> None:
         seconds = monotonic() - started.started_at
         if started.span.is_recording():
             _end_span(started.span, error_type, status)

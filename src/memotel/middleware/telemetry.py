@@ -18,7 +18,7 @@ from memotel.counts import Count, Counts
 from memotel.errors import MemotelError
 from memotel.outcomes import Adapter, Operation, Outcome, Provider, Speaker, WriteOutcome
 from memotel.telemetry import content, names
-from memotel.telemetry.guard import guarded
+from memotel.telemetry.guard import guarded, note
 from memotel.telemetry.instruments import Instruments, install
 from memotel.telemetry.tracing import Trace, current_traceparent, is_suppressed, link_to
 from memotel.values import Memories, Write
@@ -78,9 +78,11 @@ class _Stage:
     def start(self, call: Call) -> None:
         """Start the call's span and be told of its end; the call goes on whatever telemetry does."""
         call.on_settle = self._finish
-        call.trace = self._begin(call)
+        try:
+            call.trace = self._begin(call)
+        except Exception as error:  # noqa: BLE001 # processors may raise anything
+            note(error, "the start of a memory span")
 
-    @guarded
     def _begin(self, call: Call) -> Trace:
         current = otel_context.get_current()
         if current and is_suppressed(current):
@@ -128,15 +130,23 @@ class _Stage:
         self._count(call, settlement)
         kept = call.trace if isinstance(call.trace, Trace) else Trace(INVALID_SPAN, Context())
         error_type = error_type_of(call.operation, settlement)
-        self._end_span(call, settlement, kept.span, error_type)
-        self._record(call, settlement, kept.context, error_type)
+        try:
+            if kept.span.is_recording():
+                self._end_span(call, settlement, kept.span, error_type)
+        except Exception as error:  # noqa: BLE001 # processors may raise anything
+            note(error, "the end of a memory span")
+        try:
+            self._record(call, settlement, kept.context, error_type)
+        except Exception as error:  # noqa: BLE001 # meters may raise anything
+            note(error, "the metrics of a call")
 
     def _count(self, call: Call, settlement: Settlement) -> None:
         provider, adapter = call.provider, call.adapter
         outcome = str(settlement.outcome)
-        if call.operation is Operation.SEARCH:
-            self._counts.add(Count.SEARCHES, provider, adapter, outcome)
-        if call.operation is not Operation.RECALL:
+        operation = call.operation
+        if operation is not Operation.RECALL:
+            if operation is Operation.SEARCH:
+                self._counts.add(Count.SEARCHES, provider, adapter, outcome)
             return
         recalled = (Count.RECALLS, (provider, adapter, outcome), 1)
         if outcome == Outcome.TIMEOUT:
@@ -144,12 +154,9 @@ class _Stage:
         else:
             self._counts.apply(recalled)
 
-    @guarded
     def _end_span(
         self, call: Call, settlement: Settlement, span: Span, error_type: str | None
     ) -> None:
-        if not span.is_recording():
-            return
         attributes = self._end_attributes(call, settlement)
         if error_type is not None:
             attributes[names.ERROR_TYPE] = error_type
@@ -177,7 +184,6 @@ class _Stage:
             attributes[names.MEMOTEL_WRITE_DELAY] = delay_s(call.request)
         return attributes
 
-    @guarded
     def _record(
         self, call: Call, settlement: Settlement, context: Context, error_type: str | None
     ) -> None:

@@ -39,6 +39,11 @@ class Faults:
 faults = Faults()
 
 
+def note(error: Exception, place: str) -> None:
+    """Note an error of telemetry; for where a call of `guarded`'s wrapper would be felt."""
+    faults.note(error, place)
+
+
 def guarded(function: Callable[P, R]) -> Callable[P, R | None]:
     """Make `function` return None where it would raise an `Exception`."""
 
