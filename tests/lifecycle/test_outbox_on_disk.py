@@ -383,6 +383,7 @@ def test_variable_sets_the_outbox_and_a_network_file_system_is_refused_by_its_na
         settings = resolve(Provider.MEMORYSYNC, Adapter.DIRECT, url=URL, api_key="ms_1")
         assert settings.outbox.url == OUTBOX
         places.MOUNTS = Path("{mounts}")
+        os.environ["MEMOTEL_OUTBOX"] = OUTBOX + "/below"
         try:
             resolve(Provider.MEMORYSYNC, Adapter.DIRECT, url=URL, api_key="ms_1")
         except ConfigurationError as error:

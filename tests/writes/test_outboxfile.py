@@ -14,7 +14,7 @@ from memotel.outcomes import Adapter, Provider, Speaker, WriteOutcome
 from memotel.values import Scope, Turn, Write
 from memotel.writes import outboxinspection as outside
 from memotel.writes.filelock import FileLock, lock_path
-from memotel.writes.outboxfile import OutboxFile
+from memotel.writes.outboxfile import CHECKPOINT_AFTER, OutboxFile
 from memotel.writes.outboxinspection import Purged, Selection
 from memotel.writes.outboxschema import (
     VERSION,
@@ -418,3 +418,30 @@ def test_file_whose_directory_was_removed_is_not_in_place(file: OutboxFile) -> N
     file.path.unlink()
     assert not file.is_in_place()
     assert Row(1, write(), REKALL, 1, LATER).parked_at is None
+
+
+def test_log_is_moved_into_the_file_by_whoever_looks_after_it(file: OutboxFile) -> None:
+    grown: list[bool] = []
+    file.on_growth = lambda: grown.append(True)
+    before = file.version()
+    log = parts_of(file.path)[1]
+    for index in range(3 * CHECKPOINT_AFTER):
+        put(file, f"text {index}")
+        file.checkpoint()
+
+    assert len(grown) == 3
+    assert file.version() == before  # it is no change by another
+    size = log.stat().st_size
+    for index in range(CHECKPOINT_AFTER):
+        put(file, f"more {index}")
+    assert log.stat().st_size < 1.5 * size  # four rounds, but the log has begun anew with each
+    assert books(file)["pending"] == 4 * CHECKPOINT_AFTER
+
+
+def test_closed_file_is_not_opened_again_for_its_log(file: OutboxFile, tmp_path: Path) -> None:
+    for index in range(CHECKPOINT_AFTER):
+        file.end(put(file, f"text {index}")[0], "acc", REKALL, WriteOutcome.STORED)
+    file.release()
+    file.checkpoint()
+
+    assert list(tmp_path.iterdir()) == []

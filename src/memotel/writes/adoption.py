@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memotel.writes.filelock import FileLock, lock_path
-from memotel.writes.outboxfile import OutboxFile, set_aside
-from memotel.writes.outboxschema import NewerFileError, is_corrupt
+from memotel.writes.outboxfile import OutboxFile
+from memotel.writes.outboxschema import NewerFileError, is_corrupt, set_aside
 
 if TYPE_CHECKING:
     from memotel.writes.outboxdirectory import Member

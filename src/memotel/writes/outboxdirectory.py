@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from memotel.counts import Counts, Gauge, Labels
+from memotel.deadline import monotonic
 from memotel.notices import fault_of
 from memotel.outcomes import Provider
 from memotel.places import Place
@@ -100,6 +101,7 @@ class OutboxDirectory:
                 self._file = OutboxFile.create(
                     self.place.directory, is_full_sync=self.place.is_full_sync
                 )
+                self._file.on_growth = self._nudge
             return self._file
 
     @property
@@ -126,7 +128,7 @@ class OutboxDirectory:
             self._members[member.account] = member
             if self._keeper is None:
                 self._counts.add_source(self._gauges)
-                self._keeper = _Keeper(self.look, self._interval_s)
+                self._keeper = _Keeper(self.look, self._checkpoint, self._interval_s)
                 if self._looks_by_itself:
                     self._keeper.start()
         self.wake()
@@ -151,6 +153,20 @@ class OutboxDirectory:
         keeper = self._keeper
         if keeper is not None:
             keeper.wake()
+
+    def _nudge(self) -> None:
+        keeper = self._keeper
+        if keeper is not None:
+            keeper.nudge()
+
+    def _checkpoint(self) -> None:
+        file = self._file
+        if file is None:
+            return
+        try:
+            file.checkpoint()
+        except (OSError, sqlite3.Error):
+            pass  # SQLite does it itself when the log is long
 
     def _leave_behind(self, member: Member) -> None:
         file = self._file
@@ -225,12 +241,16 @@ class OutboxDirectory:
 
 
 class _Keeper:
-    """A daemon thread that does its work now and then, and when it is woken."""
+    """A daemon thread that looks now and then and when it is woken, and tends the log when it is nudged."""
 
-    def __init__(self, work: Callable[[], None], interval_s: float) -> None:
-        self._work = work
+    def __init__(
+        self, look: Callable[[], None], tend: Callable[[], None], interval_s: float
+    ) -> None:
+        self._look = look
+        self._tend = tend
         self._interval_s = interval_s
         self._event = threading.Event()
+        self._look_at = 0.0
         self._is_stopped = False
         self._thread = threading.Thread(target=self._run, name="memotel-outbox", daemon=True)
 
@@ -238,6 +258,10 @@ class _Keeper:
         self._thread.start()
 
     def wake(self) -> None:
+        self._look_at = 0.0
+        self._event.set()
+
+    def nudge(self) -> None:
         self._event.set()
 
     def stop(self) -> None:
@@ -254,4 +278,11 @@ class _Keeper:
             except Exception as error:  # noqa: BLE001 # one bad look must not end all later ones
                 logger.error("the outbox directory could not be looked at: %s", fault_of(error))  # noqa: TRY400 # a trace may hold words
             if not self._is_stopped:
-                self._event.wait(self._interval_s * random.uniform(*JITTER))  # noqa: S311 # spreads looks, guards nothing
+                self._event.wait(max(0.0, self._look_at - monotonic()))
+
+    def _work(self) -> None:
+        self._tend()
+        if monotonic() >= self._look_at:
+            spread = random.uniform(*JITTER)  # noqa: S311 # spreads looks, guards nothing
+            self._look_at = monotonic() + self._interval_s * spread
+            self._look()

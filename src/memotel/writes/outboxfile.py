@@ -1,11 +1,10 @@
 """One outbox file and its owner's hold on it: every move of a write and its count are one transaction."""
 
-import ctypes
 import os
 import sqlite3
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from memotel.values import Write
 from memotel.writes import outboxschema as schema
 from memotel.writes.filelock import FileLock
 from memotel.writes.forkgate import FileGate, opening
+from memotel.writes.outboxmoves import count, delete, end_row, roll_back
 from memotel.writes.outboxreading import (
     AccountBooks,
     DeadRow,
@@ -22,6 +22,7 @@ from memotel.writes.outboxreading import (
     read_dead,
     read_rows,
 )
+from memotel.writes.outboxschema import never_collect, place_of, set_aside, unlink
 from memotel.writes.rows import COLUMNS, Row, pack, values_of
 
 _PUT = f"INSERT INTO writes ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 # fixed names
@@ -36,8 +37,14 @@ _KEEP_NEWEST = (
 )
 
 
-Owner = tuple[str, str]
-"""(account key, provider)."""
+CHECKPOINT_AFTER = 250
+"""Transactions after which the log is moved into the file, by whoever looks after it rather than amid a turn."""
+
+LONG_LOG = 4_000
+"""Pages of log above which commits wait for the last of it to be moved, so that it begins anew."""
+
+_FALLBACK_PAGES = 10_000
+"""Pages of log that SQLite itself moves, amid a commit: nobody looks after the file."""
 
 
 class OutboxFile:
@@ -54,9 +61,13 @@ class OutboxFile:
         self._lock = self._gate.lock
         (last,) = db.execute("SELECT coalesce(max(number), 0) FROM writes").fetchone()
         self._last_number = int(last)
-        self._place = _place_of(path)
+        self._place = place_of(path)
         self._is_open = True
-        _never_collect(db)
+        self._changes = 0
+        self._log: sqlite3.Connection | None = None
+        self._log_gate = FileGate()
+        self.on_growth: Callable[[], object] = _do_nothing
+        never_collect(db)
 
     @classmethod
     def create(cls, directory: Path, *, is_full_sync: bool = False) -> "OutboxFile":
@@ -70,12 +81,13 @@ class OutboxFile:
             schema.create(path)
             with opening:
                 db = schema.connect(path, is_full_sync=is_full_sync)
+                db.execute(f"PRAGMA wal_autocheckpoint = {_FALLBACK_PAGES}")
                 db.executemany(
                     "INSERT OR REPLACE INTO origin (name, value) VALUES (?, ?)", _origin()
                 )
                 return cls(path, lock, db)
         except BaseException:
-            _unlink(path)
+            unlink(path)
             lock.remove()
             raise
 
@@ -100,14 +112,15 @@ class OutboxFile:
 
     def put(self, write: Write, provider: Provider, size_bytes: int, expires_at: float) -> int:
         """Keep an accepted write and return its number; 0 where its key waits already."""
+        body = pack(write)
         with self._transaction() as db:
             number = self._last_number + 1
-            row = Row(number, write, provider, size_bytes, expires_at)
+            values = (write.account, write.key, provider.value, size_bytes, write.accepted_at)
             try:
-                db.execute(_PUT, values_of(row))
+                db.execute(_PUT, (number, *values, expires_at, None, body))
             except sqlite3.IntegrityError:
                 return 0
-            _count(db, (write.account, provider), accepted=1)
+            count(db, (write.account, provider), accepted=1)
             self._last_number = number
             return number
 
@@ -122,7 +135,7 @@ class OutboxFile:
                     taken.append(own)
             if rows:
                 first = rows[0]
-                _count(db, (first.write.account, first.provider), **{came_in: len(taken)})
+                count(db, (first.write.account, first.provider), **{came_in: len(taken)})
             return taken
 
     def hand_over(self, account: str, provider: Provider, numbers: Sequence[int]) -> int:
@@ -137,14 +150,14 @@ class OutboxFile:
         self, account: str, provider: Provider, numbers: Sequence[int], went_out: str
     ) -> int:
         with self._transaction() as db:
-            gone = sum(_delete(db, number) for number in numbers)
-            _count(db, (account, provider), **{went_out: gone})
+            gone = sum(delete(db, number) for number in numbers)
+            count(db, (account, provider), **{went_out: gone})
             return gone
 
     def end(self, number: int, account: str, provider: Provider, outcome: WriteOutcome) -> None:
         """Forget a row that has ended."""
         with self._transaction() as db:
-            _end(db, number, (account, provider), outcome)
+            end_row(db, number, (account, provider), outcome)
 
     def bury(
         self,
@@ -160,12 +173,12 @@ class OutboxFile:
         with self._transaction() as db:
             db.execute(_BURY, (died_at, cause, number))
             db.execute(_KEEP_NEWEST, (account, most))
-            _end(db, number, (account, provider), WriteOutcome.REJECTED)
+            end_row(db, number, (account, provider), WriteOutcome.REJECTED)
 
     def count(self, account: str, provider: Provider, **by: int) -> None:
         """Count moves of writes that never had a row."""
         with self._transaction() as db:
-            _count(db, (account, provider), **by)
+            count(db, (account, provider), **by)
 
     def mark(self, marks: Sequence[tuple[float | None, float, int]]) -> None:
         """Note since when rows are parked (None: they are not) and until when they are kept: (parked, expires, number)."""
@@ -188,7 +201,7 @@ class OutboxFile:
             ).fetchall()
             for number, account, provider, parked_at in late:
                 outcome = WriteOutcome.EXPIRED if parked_at is None else WriteOutcome.QUOTA
-                _end(db, number, (account, provider), outcome)
+                end_row(db, number, (account, provider), outcome)
             return len(late)
 
     def add_dead(self, letters: Sequence[DeadRow], most: int) -> Sequence[DeadRow]:
@@ -212,7 +225,7 @@ class OutboxFile:
             if letters:
                 owner = (letters[0].write.account, letters[0].provider)
                 db.execute(_KEEP_NEWEST, (owner[0], most))
-                _count(db, owner, adopted=0)  # an account that has letters has books
+                count(db, owner, adopted=0)  # an account that has letters has books
         return letters
 
     def forget_dead(self, numbers: Sequence[int]) -> None:
@@ -263,12 +276,29 @@ class OutboxFile:
 
     def is_in_place(self) -> bool:
         """Whether the file still lies where it was made: a removed directory takes it along."""
-        return _place_of(self.path) == self._place
+        return place_of(self.path) == self._place
 
     def check(self) -> None:
         """Raise `sqlite3.DatabaseError` where the file is damaged; reads all of it."""
         with self._lock:
             schema.check(self._db)
+
+    def checkpoint(self) -> None:
+        """Move what the log holds into the file, where that is worth it; commits go on meanwhile."""
+        if self._changes < CHECKPOINT_AFTER:
+            return
+        self._changes = 0
+        with opening, self._log_gate.lock:
+            if self._log is None and self._is_open:
+                self._log = schema.connect(self.path)
+                never_collect(self._log)
+        with self._log_gate.lock:
+            if self._log is None or not self._is_open:
+                return
+            _, pages, moved = self._log.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        if pages > LONG_LOG and moved < pages:
+            with self._lock:
+                self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
     def tidy(self) -> None:
         """Empty the log where nothing waits, so that delivered words do not linger there."""
@@ -286,7 +316,7 @@ class OutboxFile:
             is_empty = False
         if self._close():
             if is_empty:
-                _unlink(self.path)
+                unlink(self.path)
                 self._flock.remove()
             else:
                 self._flock.release()
@@ -303,7 +333,10 @@ class OutboxFile:
         with self._lock:
             was_open, self._is_open = self._is_open, False
             self._db.close()
-            return was_open
+        with self._log_gate.lock:
+            if self._log is not None:
+                self._log.close()
+        return was_open
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -313,56 +346,13 @@ class OutboxFile:
             try:
                 yield self._db
                 self._db.execute("COMMIT")
+                self._changes += 1
+                if self._changes == CHECKPOINT_AFTER:
+                    self.on_growth()
             except BaseException:
                 self._last_number = before
-                _roll_back(self._db)
+                roll_back(self._db)
                 raise
-
-
-def set_aside(path: Path) -> Path:
-    """Rename a damaged file to `<name>.corrupt-<time>`, its log with it; return its new place."""
-    place = path.with_name(f"{path.name}.corrupt-{int(time.time())}")
-    file, log, index = schema.parts_of(path)
-    file.rename(place)
-    if log.exists():
-        log.rename(log.with_name(f"{place.name}-wal"))
-    index.unlink(missing_ok=True)
-    return place
-
-
-def _count(db: sqlite3.Connection, owner: Owner, **by: int) -> None:
-    sets = ", ".join(f"{name} = {name} + ?" for name in by)
-    change = f"UPDATE totals SET {sets} WHERE account = ?"  # noqa: S608 # names of our own columns
-    values = (*by.values(), owner[0])
-    if db.execute(change, values).rowcount == 0:
-        db.execute("INSERT INTO totals (account, provider) VALUES (?, ?)", owner)
-        db.execute(change, values)
-
-
-def _delete(db: sqlite3.Connection, number: int) -> int:
-    return db.execute("DELETE FROM writes WHERE number = ?", (number,)).rowcount
-
-
-def _end(db: sqlite3.Connection, number: int, owner: Owner, outcome: WriteOutcome) -> None:
-    """Delete a row and count its end. One that was purged while it was in flight was counted `dropped` then."""
-    by = {outcome.value: 1}
-    if _delete(db, number) == 0:
-        by = {WriteOutcome.DROPPED.value: -1, **by} if outcome is not WriteOutcome.DROPPED else {}
-    if by:
-        _count(db, owner, **by)
-
-
-def _roll_back(db: sqlite3.Connection) -> None:
-    try:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
-    except sqlite3.Error:
-        pass  # what brought us here rolled it back already
-
-
-def _unlink(path: Path) -> None:
-    for part in schema.parts_of(path):
-        part.unlink(missing_ok=True)
 
 
 def _origin() -> list[tuple[str, str]]:
@@ -371,20 +361,5 @@ def _origin() -> list[tuple[str, str]]:
     return [(name, str(value)) for name, value in made.items()]
 
 
-def _place_of(path: Path) -> tuple[int, int] | None:
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _never_collect(db: sqlite3.Connection) -> None:
-    """Keep the interpreter from closing a connection by itself.
-
-    SQLite forbids a forked child to touch what it inherited, and the interpreter would close it when the child ends.
-    An owner closes on purpose.
-    """
-    api = getattr(ctypes, "pythonapi", None)
-    if api is not None:
-        api.Py_IncRef(ctypes.py_object(db))
+def _do_nothing() -> None:
+    """Nobody looks after the file."""

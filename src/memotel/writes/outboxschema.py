@@ -1,7 +1,9 @@
 """The form of an outbox file: tables, version, and how a connection to one is made."""
 
+import ctypes
 import os
 import sqlite3
+import time
 from pathlib import Path
 from typing import Final
 
@@ -104,3 +106,40 @@ def outbox_files(directory: Path) -> list[Path]:
 def parts_of(path: Path) -> tuple[Path, Path, Path]:
     """Return the files that make up an outbox file beside its lock: itself, its log, its index."""
     return path, path.with_name(f"{path.name}-wal"), path.with_name(f"{path.name}-shm")
+
+
+def set_aside(path: Path) -> Path:
+    """Rename a damaged file to `<name>.corrupt-<time>`, its log with it; return its new place."""
+    place = path.with_name(f"{path.name}.corrupt-{int(time.time())}")
+    file, log, index = parts_of(path)
+    file.rename(place)
+    if log.exists():
+        log.rename(log.with_name(f"{place.name}-wal"))
+    index.unlink(missing_ok=True)
+    return place
+
+
+def unlink(path: Path) -> None:
+    """Remove a file, its log and its index; what is not there is passed over."""
+    for part in parts_of(path):
+        part.unlink(missing_ok=True)
+
+
+def place_of(path: Path) -> tuple[int, int] | None:
+    """Return what a path leads to: device and number of the file; None where there is none."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def never_collect(db: sqlite3.Connection) -> None:
+    """Keep the interpreter from closing a connection by itself.
+
+    SQLite forbids a forked child to touch what it inherited, and the interpreter would close it when the child ends.
+    An owner closes on purpose.
+    """
+    api = getattr(ctypes, "pythonapi", None)
+    if api is not None:
+        api.Py_IncRef(ctypes.py_object(db))

@@ -15,6 +15,9 @@ COLUMNS: Final = (
 """The columns of a waiting write, in the order that `row_of` reads."""
 
 Values = tuple[Any, ...]
+_encode: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_SPEAKERS: Final = {speaker.value: speaker for speaker in Speaker}
+_ADAPTERS: Final = {adapter.value: adapter for adapter in Adapter}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +64,9 @@ def pack(write: Write) -> bytes:
         "trace": write.trace,
     }
     try:
-        text = json.dumps(fields, ensure_ascii=False)
+        text = _encode(fields)
     except (TypeError, ValueError, RecursionError):
-        text = json.dumps(fields | {"metadata": plain(turn.metadata)}, ensure_ascii=False)
+        text = _encode(fields | {"metadata": plain(turn.metadata)})
     return text.encode("utf-8", "surrogatepass")
 
 
@@ -80,10 +83,9 @@ def unpack(body: bytes, account: str, key: str, accepted_at: float) -> Write:
 
 
 def _write(fields: Mapping[str, Any], account: str, key: str, accepted_at: float) -> Write:
-    speaker, adapter = fields["speaker"], fields["adapter"]
     turn = Turn(
         Scope(fields["user"], fields["session"]),
-        Speaker(speaker) if speaker in set(Speaker) else Speaker.OTHER,
+        _SPEAKERS.get(fields["speaker"], Speaker.OTHER),
         fields["text"],
         speaker_name=fields.get("name"),
         message_id=fields.get("message"),
@@ -97,7 +99,7 @@ def _write(fields: Mapping[str, Any], account: str, key: str, accepted_at: float
         key,
         account,
         accepted_at,
-        Adapter(adapter) if adapter in set(Adapter) else Adapter.DIRECT,
+        _ADAPTERS.get(fields["adapter"], Adapter.DIRECT),
         occurrence=int(fields.get("occurrence") or 1),
         trace=fields.get("trace"),
     )

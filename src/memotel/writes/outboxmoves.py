@@ -1,0 +1,41 @@
+"""The moves of writes in an outbox file, each with its count. Inside a transaction of the caller's."""
+
+import sqlite3
+
+from memotel.outcomes import WriteOutcome
+
+Owner = tuple[str, str]
+"""(account key, provider)."""
+
+
+def count(db: sqlite3.Connection, owner: Owner, **by: int) -> None:
+    """Add to the numbers of an account's books, which are begun where there are none."""
+    sets = ", ".join(f"{name} = {name} + ?" for name in by)
+    change = f"UPDATE totals SET {sets} WHERE account = ?"  # noqa: S608 # names of our own columns
+    values = (*by.values(), owner[0])
+    if db.execute(change, values).rowcount == 0:
+        db.execute("INSERT INTO totals (account, provider) VALUES (?, ?)", owner)
+        db.execute(change, values)
+
+
+def delete(db: sqlite3.Connection, number: int) -> int:
+    """Delete a row; return how many there were: one, or none."""
+    return db.execute("DELETE FROM writes WHERE number = ?", (number,)).rowcount
+
+
+def end_row(db: sqlite3.Connection, number: int, owner: Owner, outcome: WriteOutcome) -> None:
+    """Delete a row and count its end. One that was purged while it was in flight was counted `dropped` then."""
+    by = {outcome.value: 1}
+    if delete(db, number) == 0:
+        by = {WriteOutcome.DROPPED.value: -1, **by} if outcome is not WriteOutcome.DROPPED else {}
+    if by:
+        count(db, owner, **by)
+
+
+def roll_back(db: sqlite3.Connection) -> None:
+    """Undo what was begun, where it has not been undone already."""
+    try:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+    except sqlite3.Error:
+        pass  # what brought us here rolled it back already
