@@ -33,6 +33,8 @@ class KnownAgents:
 
     def add(self, agent: object) -> None:
         """Know an agent from now on."""
+        if agent in self:
+            return
         with self._lock:
             self._agents[id(agent)] = agent
 

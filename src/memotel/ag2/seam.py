@@ -7,6 +7,7 @@ checked at every reply, so functions that are registered later, at any position,
 """
 
 import itertools
+import operator
 from collections.abc import Callable, Iterable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -31,8 +32,8 @@ _answered_here: ContextVar[list[Message] | None] = ContextVar("memotel_answered"
 _numbers = itertools.count(1)
 
 
-Place = tuple[ReplyFunction, object, object]
-"""What the right order of an agent's functions depends on, of one of them: function, trigger, configuration."""
+_parts = operator.itemgetter("reply_func", "trigger", "config")
+"""What the right order of an agent's functions depends on, of one of them."""
 
 EVERYBODY = object
 """The trigger that AG2 is quickest with: any other costs it two looks at a protocol, a twentieth of a turn.
@@ -53,14 +54,14 @@ class Covered:
     Attributes:
         agent: whose reply functions they are.
         triggers: theirs.
-        order: the agent's functions when their order was last found right.
+        order: the parts of the agent's functions, one after another, when their order was last found right.
         client: the agent's model client then.
         types: the types of sender that the triggers name, where they ask for nothing else.
     """
 
     agent: object
     triggers: tuple[object, ...]
-    order: list[Place] = field(default_factory=list, repr=False)
+    order: list[object] = field(default_factory=list, repr=False)
     client: object | None = field(default=None, repr=False)
     types: frozenset[type] | None = field(init=False, repr=False)
 
@@ -70,7 +71,7 @@ class Covered:
     def note(self, agent: object, entries: list[ReplyEntry]) -> None:
         """Keep what the order that was found right was made of; it lives and goes with the agent."""
         self.client = getattr(agent, "client", None)
-        self.order = [(e["reply_func"], e["trigger"], e["config"]) for e in entries]
+        self.order = list(itertools.chain.from_iterable(map(_parts, entries)))
 
     def answers(self, sender: object) -> bool:
         """Whether one of the functions would be called for `sender`."""
@@ -141,11 +142,9 @@ class Seam:
         if covered is None:
             return False
         known = covered.order
-        return (
-            len(known) == len(entries)
-            and covered.client is getattr(agent, "client", None)
-            and all(map(_is_unchanged, known, entries))
-        )
+        if len(known) != 3 * len(entries) or covered.client is not getattr(agent, "client", None):
+            return False
+        return all(map(operator.is_, known, itertools.chain.from_iterable(map(_parts, entries))))
 
     def _own_covered(self, agent: object, entries: list[ReplyEntry]) -> Covered | None:
         for entry in entries:
@@ -193,15 +192,6 @@ class Seam:
 
     def _opening(self, covered: Covered) -> list[ReplyEntry]:
         return [_entry(self.a_inject, covered, is_async=True), _entry(self.inject, covered)]
-
-
-def _is_unchanged(known: Place, entry: ReplyEntry) -> bool:
-    function, trigger, config = known
-    return (
-        entry["reply_func"] is function
-        and entry["trigger"] is trigger
-        and entry["config"] is config
-    )
 
 
 def _run(agent: object, entries: list[ReplyEntry]) -> tuple[object, ...]:
