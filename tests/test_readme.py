@@ -8,6 +8,7 @@ import pytest
 import yaml
 from ag2_chats import person
 from ag2_model import assistant
+from polling import eventually
 from scripted_model import ScriptedModel
 
 from memotel.devserver import DevServer
@@ -61,6 +62,21 @@ def test_readme_telemetry_block_is_valid() -> None:
 
     assert "prometheus_port=9464" in code
     compile(code, "README.md", "exec")
+
+
+def test_readme_outbox_block_keeps_writes_in_the_directory(
+    service: DevServer, tmp_path: Path
+) -> None:
+    names: dict[str, object] = {}
+    code = blocks("python")[3].replace("/var/lib/agent", str(tmp_path))
+
+    exec(code, names)  # noqa: S102 # as above
+    memory = names["memory"]
+    memory.warm()  # type: ignore[attr-defined] # the block makes it
+    eventually(lambda: bool(list((tmp_path / "outbox").glob("*.db"))))
+    memory.close()  # type: ignore[attr-defined] # as above
+
+    assert list((tmp_path / "outbox").iterdir()) == []
 
 
 def test_readme_scrape_configuration_is_yaml() -> None:
