@@ -84,5 +84,20 @@ OUTBOX = Row(
             ),
             width=8,
         ),
+        Tile(
+            27,
+            lines(
+                Text(
+                    "Outboxes whose disk fails",
+                    "Outboxes that are set to a disk and keep new writes in memory, and files a second that were damaged and set aside.",
+                    "above 0: what is accepted now is lost if the process ends before the disk works again.",
+                    "make room or mend the disk; the log says which error, `outbox.degraded`. It comes back by itself.",
+                ),
+                Look(units.Short),
+                Query(total(gauge(Gauge.OUTBOX_DEGRADED)), "in memory"),
+                Query(rate(counter(Count.OUTBOX_DAMAGED)), "set aside"),
+            ),
+            width=24,
+        ),
     ),
 )
