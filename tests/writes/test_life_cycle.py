@@ -250,6 +250,7 @@ def test_close_counts_what_is_left_and_names_the_setting_in_one_line(
     assert counts.total(Count.WRITES, "rekall", "direct", "human", WriteOutcome.DROPPED) == 7
     (line,) = caplog.messages
     assert "7 accepted writes" in line
+    assert 'outbox="sqlite:///a/directory" (MEMOTEL_OUTBOX)' in line
     assert "exit_drain_timeout" in line
 
 
