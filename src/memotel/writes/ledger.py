@@ -252,6 +252,8 @@ class Ledger:
 
     def withdrawn(self) -> list[Entry]:
         """Return the entries that somebody has removed from the outbox since this was last asked."""
+        if not self._outbox.was_touched():
+            return []
         with self._lock:
             return self._outbox.withdrawn()
 

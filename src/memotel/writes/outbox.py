@@ -128,6 +128,10 @@ class Outbox(Protocol):
         """Return what would be lost if the process ended now."""
         ...
 
+    def was_touched(self) -> bool:
+        """Whether somebody may have removed entries since `withdrawn` was last asked. Not under the ledger's lock."""
+        ...
+
     def withdrawn(self) -> list[Entry]:
         """Return the entries that somebody has removed from the outbox since this was last asked."""
         ...
@@ -258,6 +262,10 @@ class MemoryOutbox:
     def unkept(self) -> list[Entry]:
         """Return everything."""
         return self.entries()
+
+    def was_touched(self) -> bool:
+        """Return False: nobody else can get at it."""
+        return False
 
     def withdrawn(self) -> list[Entry]:
         """Return nothing: nobody else can get at it."""

@@ -37,11 +37,8 @@ _KEEP_NEWEST = (
 )
 
 
-CHECKPOINT_AFTER = 250
-"""Transactions after which the log is moved into the file, by whoever looks after it rather than amid a turn."""
-
-LONG_LOG = 4_000
-"""Pages of log above which commits wait for the last of it to be moved, so that it begins anew."""
+CHECKPOINT_AFTER = 1_000
+"""Transactions after which the log, some 16 MB by then, is moved into the file: by whoever looks after it, not amid a turn."""
 
 _FALLBACK_PAGES = 10_000
 """Pages of log that SQLite itself moves, amid a commit: nobody looks after the file."""
@@ -295,9 +292,11 @@ class OutboxFile:
         with self._log_gate.lock:
             if self._log is None or not self._is_open:
                 return
-            _, pages, moved = self._log.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        if pages > LONG_LOG and moved < pages:
-            with self._lock:
+            self._log.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+        with (
+            self._lock
+        ):  # commits wait for what has come meanwhile, which is little, so that the log begins anew
+            if self._is_open:
                 self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
     def tidy(self) -> None:

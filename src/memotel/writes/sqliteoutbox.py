@@ -191,10 +191,18 @@ class SqliteOutbox(MemoryOutbox):
             pass
         return list(self._unkept.values())
 
+    def was_touched(self) -> bool:
+        """Whether another process has changed the file since `withdrawn` was last asked."""
+        file = self._file
+        if file is None or self._is_degraded or self._is_closed:
+            return False
+        try:
+            return file.version() != self._seen_version
+        except sqlite3.Error:
+            return False  # whoever writes next notices
+
     def withdrawn(self) -> list[Entry]:
         """Return the entries whose rows another process has deleted since this was last asked."""
-        if self._file is None:
-            return []
         gone = self._try(self._gone) or []
         self._withdrawn.update(entry.write.key for entry in gone)
         return gone
