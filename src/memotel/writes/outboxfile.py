@@ -25,7 +25,7 @@ from memotel.writes.outboxreading import (
 from memotel.writes.outboxschema import never_collect, place_of, set_aside, unlink
 from memotel.writes.rows import COLUMNS, Row, pack, values_of
 
-_PUT = f"INSERT INTO writes ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 # fixed names
+_PUT = f"INSERT INTO writes ({COLUMNS}, came_in) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 # fixed names
 _ADOPT = _PUT.replace("INSERT", "INSERT OR IGNORE", 1)
 _BURY = (
     "INSERT OR REPLACE INTO dead (account, key, provider, accepted_at, died_at, cause, body)"
@@ -110,15 +110,15 @@ class OutboxFile:
     def put(self, write: Write, provider: Provider, size_bytes: int, expires_at: float) -> int:
         """Keep an accepted write and return its number; 0 where its key waits already."""
         body = pack(write)
-        with self._transaction() as db:
+        values = (write.account, write.key, provider.value, size_bytes, write.accepted_at)
+        with self._lock:
             number = self._last_number + 1
-            values = (write.account, write.key, provider.value, size_bytes, write.accepted_at)
             try:
-                db.execute(_PUT, (number, *values, expires_at, None, body))
+                self._db.execute(_PUT, (number, *values, expires_at, None, body, "accepted"))
             except sqlite3.IntegrityError:
                 return 0
-            count(db, (write.account, provider), accepted=1)
             self._last_number = number
+            self._changed()
             return number
 
     def adopt(self, rows: Sequence[Row], *, came_in: str = "adopted") -> list[Row]:
@@ -127,12 +127,9 @@ class OutboxFile:
             taken = []
             for row in rows:
                 own = replace(row, number=self._last_number + 1)
-                if db.execute(_ADOPT, values_of(own)).rowcount == 1:
+                if db.execute(_ADOPT, (*values_of(own), came_in)).rowcount == 1:
                     self._last_number += 1
                     taken.append(own)
-            if rows:
-                first = rows[0]
-                count(db, (first.write.account, first.provider), **{came_in: len(taken)})
             return taken
 
     def hand_over(self, account: str, provider: Provider, numbers: Sequence[int]) -> int:
@@ -337,6 +334,11 @@ class OutboxFile:
                 self._log.close()
         return was_open
 
+    def _changed(self) -> None:
+        self._changes += 1
+        if self._changes == CHECKPOINT_AFTER:
+            self.on_growth()
+
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
@@ -345,9 +347,7 @@ class OutboxFile:
             try:
                 yield self._db
                 self._db.execute("COMMIT")
-                self._changes += 1
-                if self._changes == CHECKPOINT_AFTER:
-                    self.on_growth()
+                self._changed()
             except BaseException:
                 self._last_number = before
                 roll_back(self._db)

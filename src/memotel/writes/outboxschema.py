@@ -23,11 +23,26 @@ _WRITE: Final = (
     "number INTEGER PRIMARY KEY, account TEXT NOT NULL, key TEXT NOT NULL, provider TEXT NOT NULL,"
     " accepted_at REAL NOT NULL, body BLOB NOT NULL"
 )
+_COUNT_IN: Final = """
+CREATE TRIGGER count_in AFTER INSERT ON writes BEGIN
+  INSERT INTO totals (account, provider, accepted, adopted, resent)
+  VALUES (NEW.account, NEW.provider, NEW.came_in = 'accepted', NEW.came_in = 'adopted', NEW.came_in = 'resent')
+  ON CONFLICT (account) DO UPDATE SET
+    accepted = accepted + excluded.accepted, adopted = adopted + excluded.adopted, resent = resent + excluded.resent;
+END
+"""
+"""What comes in is counted by the file itself: one statement keeps a write, and a statement is when others get the
+interpreter's lock."""
+
+_WAITS: Final = (
+    "size_bytes INTEGER NOT NULL, expires_at REAL NOT NULL, parked_at REAL, came_in TEXT NOT NULL"
+)
 _UNIQUE: Final = "UNIQUE (account, key)"
 _SCHEMA: Final = (
-    f"CREATE TABLE writes ({_WRITE}, size_bytes INTEGER NOT NULL, expires_at REAL NOT NULL, parked_at REAL, {_UNIQUE})",
+    f"CREATE TABLE writes ({_WRITE}, {_WAITS}, {_UNIQUE})",
     f"CREATE TABLE dead ({_WRITE}, died_at REAL NOT NULL, cause TEXT NOT NULL, {_UNIQUE})",
     f"CREATE TABLE totals (account TEXT PRIMARY KEY, provider TEXT NOT NULL, {_NUMBERS}) WITHOUT ROWID",
+    _COUNT_IN,
     "CREATE TABLE origin (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
 )
 _CORRUPT: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
