@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 
 from memotel.deadline import monotonic
 
-SLICE_S = 0.004
+SLICE_S = 0.002
 """How long one round of the loop may go on before a recall waits for the next."""
 
 
@@ -46,7 +46,7 @@ async def share_loop() -> None:
     """Return at once where the running loop's round is nobody else's, or in a later round that has room.
 
     Whoever comes second in a round may have come with many, each with work of its framework's to do first: that goes
-    on undisturbed.
+    on undisturbed, and the round after it belongs to whatever else has waited.
     """
     loop = asyncio.get_running_loop()
     current = _rounds.get(loop)
@@ -54,6 +54,7 @@ async def share_loop() -> None:
         current = _rounds[loop] = _Round(loop)
     if current.is_first():
         return
+    await asyncio.sleep(0)
     await asyncio.sleep(0)
     while not current.has_room():  # noqa: ASYNC110 # it is rounds that are waited for
         await asyncio.sleep(0)
