@@ -1,5 +1,7 @@
 """The hooks that one capability registers on its agents, and how it leaves them again."""
 
+from __future__ import annotations  # nested functions would make theirs anew for every capability
+
 from collections.abc import Callable, Mapping, Sequence
 from threading import RLock
 from typing import cast
@@ -106,7 +108,7 @@ class Hooks:
 
 
 def _hooks(
-    seam: Seam, persistence: Persistence, guard: CapabilityGuard, agents: "KnownAgents"
+    seam: Seam, persistence: Persistence, guard: CapabilityGuard, agents: KnownAgents
 ) -> dict[str, Hook]:
     def before_reply(agent: object, messages: Sequence[Message]) -> None:
         """AG2's first hook of a reply: it alone is given the agent and the messages as they are stored."""

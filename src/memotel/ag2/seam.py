@@ -6,6 +6,8 @@ which puts the original back. The list is a fresh one for every reply, so nothin
 checked at every reply, so functions that are registered later, at any position, are covered.
 """
 
+from __future__ import annotations  # nested functions would make theirs anew for every capability
+
 import itertools
 import operator
 from collections.abc import Callable, Iterable
