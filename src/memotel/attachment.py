@@ -19,7 +19,7 @@ from memotel.writes.path import WritePath
 from memotel.writes.redaction import Redaction
 
 try:  # here rather than where it is used: a child that is forked amid an import waits for it for ever
-    from memotel.writes.outboxes import outbox_on_disk
+    from memotel.writes.disk.outboxes import outbox_on_disk
 except ImportError:  # Python was built without SQLite: `place_of` refuses such an outbox
     pass
 

@@ -12,8 +12,8 @@ import pytest
 from unmeasured import unmeasured
 
 from memotel.devserver import DevServer, Fault
-from memotel.writes import outboxinspection as outside
-from memotel.writes.outboxschema import outbox_files
+from memotel.writes.disk import inspection as outside
+from memotel.writes.disk.schema import outbox_files
 
 USER = "ada"
 PRELUDE = """

@@ -11,10 +11,10 @@ from memotel.counts import Counts
 from memotel.notices import Notices
 from memotel.places import Place
 from memotel.writes.clocks import Clocks
+from memotel.writes.disk.directory import OutboxDirectory
+from memotel.writes.disk.file import OutboxFile
+from memotel.writes.disk.outbox import SqliteOutbox
 from memotel.writes.notices import WriteNotices
-from memotel.writes.outboxdirectory import OutboxDirectory
-from memotel.writes.outboxfile import OutboxFile
-from memotel.writes.sqliteoutbox import SqliteOutbox
 
 
 class Process:

@@ -22,7 +22,7 @@ from memotel.outboxcli.contents import (
 from memotel.outboxcli.options import Options, parse
 from memotel.outboxcli.tables import age, safe, table
 from memotel.values import Json
-from memotel.writes.outboxinspection import Inspection, purge, resend
+from memotel.writes.disk.inspection import Inspection, purge, resend
 
 EXIT_FINE = 0
 EXIT_WRONG = 1

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from memotel.outcomes import Provider
 from memotel.values import Json, Write
-from memotel.writes.outboxinspection import Inspection, Selection, dead_letters, inspect, waiting
-from memotel.writes.outboxreading import AccountBooks
-from memotel.writes.outboxschema import NewerFileError, outbox_files
+from memotel.writes.disk.inspection import Inspection, Selection, dead_letters, inspect, waiting
+from memotel.writes.disk.reading import AccountBooks
+from memotel.writes.disk.schema import NewerFileError, outbox_files
 
 WAITING, PARKED, DEAD = "waiting", "parked", "dead"
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 
 from memotel.errors import ConfigurationError
 from memotel.places import place_of
-from memotel.writes.outboxinspection import Selection
+from memotel.writes.disk.inspection import Selection
 
 UNITS_S = {"s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)([smhdw]?)")

@@ -22,8 +22,8 @@ from memotel.outcomes import (
 from memotel.values import Write
 from memotel.writes.books import Totals
 from memotel.writes.deadletters import DeadLetter
+from memotel.writes.disk.rows import Row
 from memotel.writes.outbox import Entry, Outbox, size_bytes
-from memotel.writes.rows import Row
 
 T = TypeVar("T")
 

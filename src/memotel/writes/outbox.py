@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from memotel.outcomes import WriteOutcome
 from memotel.values import Scope, Write, WriteAnswer
 from memotel.writes.deadletters import DeadLetter, DeadLetters
-from memotel.writes.rows import Row
+from memotel.writes.disk.rows import Row
 
 if TYPE_CHECKING:
     from memotel.writes.host import Host

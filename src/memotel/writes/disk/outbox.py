@@ -11,15 +11,15 @@ from memotel.outcomes import Provider, WriteOutcome
 from memotel.values import Write
 from memotel.writes.clocks import Clocks
 from memotel.writes.deadletters import DeadLetter, DeadLetters
+from memotel.writes.disk.directory import OutboxDirectory
+from memotel.writes.disk.file import OutboxFile
+from memotel.writes.disk.membership import Membership
+from memotel.writes.disk.reading import DeadRow
+from memotel.writes.disk.rows import Row
+from memotel.writes.disk.schema import is_corrupt
 from memotel.writes.host import Host
-from memotel.writes.membership import Membership
 from memotel.writes.notices import WriteNotices
 from memotel.writes.outbox import Entry, MemoryOutbox, size_bytes
-from memotel.writes.outboxdirectory import OutboxDirectory
-from memotel.writes.outboxfile import OutboxFile
-from memotel.writes.outboxreading import DeadRow
-from memotel.writes.outboxschema import is_corrupt
-from memotel.writes.rows import Row
 
 T = TypeVar("T")
 

@@ -14,11 +14,11 @@ from memotel.deadline import monotonic
 from memotel.notices import fault_of
 from memotel.outcomes import Provider
 from memotel.places import Place
-from memotel.writes.adoption import Visit
-from memotel.writes.outboxfile import OutboxFile
-from memotel.writes.outboxreading import DeadRow
-from memotel.writes.outboxschema import is_corrupt, outbox_files
-from memotel.writes.rows import Row
+from memotel.writes.disk.adoption import Visit
+from memotel.writes.disk.file import OutboxFile
+from memotel.writes.disk.reading import DeadRow
+from memotel.writes.disk.rows import Row
+from memotel.writes.disk.schema import is_corrupt, outbox_files
 
 JITTER = (0.75, 1.25)
 STOP_S = 2.0

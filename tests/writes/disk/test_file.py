@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 
 from memotel.outcomes import Adapter, Provider, Speaker, WriteOutcome
 from memotel.values import Scope, Turn, Write
-from memotel.writes import outboxinspection as outside
-from memotel.writes.filelock import FileLock, lock_path
-from memotel.writes.outboxfile import CHECKPOINT_AFTER, OutboxFile
-from memotel.writes.outboxinspection import Purged, Selection
-from memotel.writes.outboxschema import (
+from memotel.writes.disk import inspection as outside
+from memotel.writes.disk.file import CHECKPOINT_AFTER, OutboxFile
+from memotel.writes.disk.filelock import FileLock, lock_path
+from memotel.writes.disk.inspection import Purged, Selection
+from memotel.writes.disk.rows import Row, pack, unpack
+from memotel.writes.disk.schema import (
     VERSION,
     NewerFileError,
     connect,
@@ -24,7 +25,6 @@ from memotel.writes.outboxschema import (
     outbox_files,
     parts_of,
 )
-from memotel.writes.rows import Row, pack, unpack
 
 REKALL = Provider.REKALL
 LATER = 2e9

@@ -14,18 +14,18 @@ from typing import Final, TypeVar
 
 from memotel.outcomes import WriteOutcome
 from memotel.values import Write
-from memotel.writes.filelock import FileLock
-from memotel.writes.outbox import size_bytes
-from memotel.writes.outboxfile import OutboxFile
-from memotel.writes.outboxreading import (
+from memotel.writes.disk.file import OutboxFile
+from memotel.writes.disk.filelock import FileLock
+from memotel.writes.disk.reading import (
     AccountBooks,
     DeadRow,
     read_books,
     read_dead,
     read_rows,
 )
-from memotel.writes.outboxschema import NewerFileError, connect, outbox_files
-from memotel.writes.rows import Row
+from memotel.writes.disk.rows import Row
+from memotel.writes.disk.schema import NewerFileError, connect, outbox_files
+from memotel.writes.outbox import size_bytes
 
 T = TypeVar("T")
 

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 
 from memotel.counts import Count
 from memotel.outcomes import WriteOutcome
+from memotel.writes.disk.reading import DeadRow
+from memotel.writes.disk.rows import Row
 from memotel.writes.host import Host
-from memotel.writes.outboxreading import DeadRow
-from memotel.writes.rows import Row
 
 if TYPE_CHECKING:
-    from memotel.writes.sqliteoutbox import SqliteOutbox
+    from memotel.writes.disk.outbox import SqliteOutbox
 
 
 class Membership:

@@ -8,8 +8,8 @@ from memotel.outcomes import Provider, WriteOutcome
 from memotel.values import Write
 from memotel.writes.books import Totals
 from memotel.writes.deadletters import DeadLetter
-from memotel.writes.outboxschema import CAME_IN, WENT_OUT
-from memotel.writes.rows import COLUMNS, Row, row_of, unpack
+from memotel.writes.disk.rows import COLUMNS, Row, row_of, unpack
+from memotel.writes.disk.schema import CAME_IN, WENT_OUT
 
 _NUMBERS = CAME_IN + WENT_OUT
 _TOTALS = f"SELECT account, provider, {', '.join(_NUMBERS)} FROM totals"  # noqa: S608 # fixed names

@@ -19,8 +19,8 @@ from memotel.counts import Count, Gauge
 from memotel.outcomes import Adapter
 from memotel.values import FlushReport, ReceiptStatus, Write
 from memotel.writes.books import Totals
-from memotel.writes.outboxinspection import Selection, inspect, resend
-from memotel.writes.outboxschema import outbox_files
+from memotel.writes.disk.inspection import Selection, inspect, resend
+from memotel.writes.disk.schema import outbox_files
 from memotel.writes.path import WritePath
 
 MOST_PROCESSES = 3

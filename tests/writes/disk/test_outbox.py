@@ -18,10 +18,10 @@ from memotel.counts import Count, Gauge
 from memotel.errors import InvalidRequestError
 from memotel.outcomes import Adapter, DedupeKind, Provider, RefusalReason, Speaker, WriteOutcome
 from memotel.values import ReceiptStatus, Write, WriteAnswer
-from memotel.writes import outboxinspection as outside
-from memotel.writes.outboxfile import OutboxFile
-from memotel.writes.outboxinspection import Purged, Selection
-from memotel.writes.outboxschema import VERSION, outbox_files
+from memotel.writes.disk import inspection as outside
+from memotel.writes.disk.file import OutboxFile
+from memotel.writes.disk.inspection import Purged, Selection
+from memotel.writes.disk.schema import VERSION, outbox_files
 
 PROVIDER = Provider.MEMORYSYNC
 Start = Callable[..., Process]

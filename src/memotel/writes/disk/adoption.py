@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from memotel.writes.filelock import FileLock, lock_path
-from memotel.writes.outboxfile import OutboxFile
-from memotel.writes.outboxschema import NewerFileError, is_corrupt, set_aside
+from memotel.writes.disk.file import OutboxFile
+from memotel.writes.disk.filelock import FileLock, lock_path
+from memotel.writes.disk.schema import NewerFileError, is_corrupt, set_aside
 
 if TYPE_CHECKING:
-    from memotel.writes.outboxdirectory import Member
+    from memotel.writes.disk.directory import Member
 
 BATCH: Final = 500
 """Rows that move in one transaction."""

@@ -11,19 +11,19 @@ from pathlib import Path
 
 from memotel.outcomes import Provider, WriteOutcome
 from memotel.values import Write
-from memotel.writes import outboxschema as schema
-from memotel.writes.filelock import FileLock
-from memotel.writes.forkgate import FileGate, opening
-from memotel.writes.outboxmoves import count, delete, end_row, roll_back
-from memotel.writes.outboxreading import (
+from memotel.writes.disk import schema
+from memotel.writes.disk.filelock import FileLock
+from memotel.writes.disk.forkgate import FileGate, opening
+from memotel.writes.disk.moves import count, delete, end_row, roll_back
+from memotel.writes.disk.reading import (
     AccountBooks,
     DeadRow,
     read_books,
     read_dead,
     read_rows,
 )
-from memotel.writes.outboxschema import never_collect, place_of, set_aside, unlink
-from memotel.writes.rows import COLUMNS, Row, pack, values_of
+from memotel.writes.disk.rows import COLUMNS, Row, pack, values_of
+from memotel.writes.disk.schema import never_collect, place_of, set_aside, unlink
 
 _PUT = f"INSERT INTO writes ({COLUMNS}, came_in) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 # fixed names
 _ADOPT = _PUT.replace("INSERT", "INSERT OR IGNORE", 1)
@@ -92,7 +92,7 @@ class OutboxFile:
     def take(cls, path: Path) -> "OutboxFile | None":
         """Take over the file at `path`; None where its owner lives, or it is gone.
 
-        Raises `OSError`, `sqlite3.Error` (`outboxschema.is_corrupt` tells damage), or `NewerFileError`.
+        Raises `OSError`, `sqlite3.Error` (`schema.is_corrupt` tells damage), or `NewerFileError`.
         """
         lock = FileLock.take(path)
         if lock is None:

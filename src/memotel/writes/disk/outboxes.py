@@ -5,9 +5,9 @@ from memotel.notices import Notices
 from memotel.places import Place
 from memotel.runtime import Runtime
 from memotel.writes.clocks import Clocks
+from memotel.writes.disk.directory import OutboxDirectory
+from memotel.writes.disk.outbox import SqliteOutbox
 from memotel.writes.notices import WriteNotices
-from memotel.writes.outboxdirectory import OutboxDirectory
-from memotel.writes.sqliteoutbox import SqliteOutbox
 
 
 def outbox_on_disk(runtime: Runtime, place: Place, settings: ClientSettings) -> SqliteOutbox:
