@@ -6,13 +6,14 @@ label names are in `memotel.telemetry.names`; label values are enum members or p
 
 import threading
 from collections.abc import Callable, Iterable
-from enum import StrEnum
+
+from memotel.outcomes import Word
 
 Labels = tuple[str, ...]
 GaugeSource = Callable[[], Iterable[tuple["Gauge", Labels, float]]]
 
 
-class Count(StrEnum):
+class Count(Word):
     """A number that only grows (in this process, since its start or fork)."""
 
     RECALLS = "recalls"  # provider, adapter, outcome
@@ -35,7 +36,7 @@ class Count(StrEnum):
     CLIENTS_RENEWED = "clients_renewed"  # provider
 
 
-class Gauge(StrEnum):
+class Gauge(Word):
     """A number that stands for now."""
 
     OUTBOX_PENDING = "outbox_pending"  # provider; waiting, in flight and parked

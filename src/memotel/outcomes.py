@@ -6,14 +6,20 @@ Metrics take their labels from here and from nowhere else, so no label can grow 
 from enum import StrEnum
 
 
-class Provider(StrEnum):
+class Word(StrEnum):
+    """A word of a closed set. It is hashed as the text that it is: Enum's own way is Python, and labels are hashed often."""
+
+    __hash__ = str.__hash__
+
+
+class Provider(Word):
     """A memory service."""
 
     MEMORYSYNC = "memorysync"
     REKALL = "rekall"
 
 
-class Adapter(StrEnum):
+class Adapter(Word):
     """What a memory is attached to."""
 
     AG2 = "ag2"
@@ -23,7 +29,7 @@ class Adapter(StrEnum):
     DIRECT = "direct"
 
 
-class Operation(StrEnum):
+class Operation(Word):
     """What a call does. `SAVE` is an explicit add that the caller waits for."""
 
     RECALL = "recall"
@@ -32,7 +38,7 @@ class Operation(StrEnum):
     WRITE = "write"
 
 
-class Outcome(StrEnum):
+class Outcome(Word):
     """How a recall, search or save ended for its caller."""
 
     HIT = "hit"
@@ -49,7 +55,7 @@ class Outcome(StrEnum):
     INTERNAL_ERROR = "internal_error"
 
 
-class WriteOutcome(StrEnum):
+class WriteOutcome(Word):
     """How an accepted write ended; each of these is terminal."""
 
     STORED = "stored"
@@ -61,7 +67,7 @@ class WriteOutcome(StrEnum):
     DROPPED = "dropped"
 
 
-class DedupeKind(StrEnum):
+class DedupeKind(Word):
     """Why an utterance was not written again. `REPLAY` is the service's own answer."""
 
     ECHO = "echo"
@@ -69,7 +75,7 @@ class DedupeKind(StrEnum):
     REPLAY = "replay"
 
 
-class RefusalReason(StrEnum):
+class RefusalReason(Word):
     """Why a write was never accepted.
 
     `FULL`: the outbox had no room. `REDACTED`: the user's own `redact` withheld it. `DISABLED`: an off switch or
@@ -84,7 +90,7 @@ class RefusalReason(StrEnum):
     INTERNAL_ERROR = "internal_error"
 
 
-class Speaker(StrEnum):
+class Speaker(Word):
     """Whose words a turn holds."""
 
     HUMAN = "human"
@@ -92,7 +98,7 @@ class Speaker(StrEnum):
     OTHER = "other"
 
 
-class Phase(StrEnum):
+class Phase(Word):
     """Where a recall was when its deadline came."""
 
     QUEUE = "queue"
@@ -105,7 +111,7 @@ class Phase(StrEnum):
     RETRY = "retry"
 
 
-class RetryCause(StrEnum):
+class RetryCause(Word):
     """What made a second attempt worthwhile."""
 
     CONNECTION = "connection"
@@ -114,7 +120,7 @@ class RetryCause(StrEnum):
     TIMEOUT = "timeout"
 
 
-class CircuitState(StrEnum):
+class CircuitState(Word):
     """State of an account's circuit breaker."""
 
     CLOSED = "closed"
@@ -122,7 +128,7 @@ class CircuitState(StrEnum):
     HALF_OPEN = "half_open"
 
 
-class QuotaState(StrEnum):
+class QuotaState(Word):
     """What the evidence says of an account's plan."""
 
     OK = "ok"
@@ -130,7 +136,7 @@ class QuotaState(StrEnum):
     SILENT = "silent"
 
 
-class QuotaEvidence(StrEnum):
+class QuotaEvidence(Word):
     """What one answer says of the plan: it works, it is silently over, it said so."""
 
     HEALTHY = "healthy"
@@ -138,7 +144,7 @@ class QuotaEvidence(StrEnum):
     STRICT = "strict"
 
 
-class Part(StrEnum):
+class Part(Word):
     """What was cut to size, or switched off."""
 
     PROMPT = "prompt"

@@ -106,9 +106,9 @@ class View:
         return self.is_complete and self.is_lone
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Place:
-    """How a view fits a run.
+    """How a view fits a run. Nothing changes it.
 
     Attributes:
         overlap: how many remembered lines agree: the strength of the fit.
