@@ -10,7 +10,15 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memotel.errors import ResponseFormatError
-from memotel.http.answers import MAX_HEAD_BYTES, PlainHead, Shape, plain_head, read_answer
+from memotel.http import answers
+from memotel.http.answers import (
+    MAX_HEAD_BYTES,
+    MAX_PIECES,
+    PlainHead,
+    Shape,
+    plain_head,
+    read_answer,
+)
 from memotel.http.bodies import Bound
 from memotel.http.messages import HttpResponse
 
@@ -139,6 +147,27 @@ def test_peer_that_will_close_is_believed() -> None:
 def test_answer_that_is_too_large_or_compressed_is_refused(data: bytes) -> None:
     with pytest.raises(ResponseFormatError):
         read(data)
+
+
+def test_answer_that_drips_reads_the_same() -> None:
+    assert read(*(bytes([byte]) for byte in PLAIN)) == read(PLAIN)
+
+
+def test_head_that_drips_is_not_searched_again_for_each_byte(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looked: list[int] = []
+
+    def counting(data: bytes) -> PlainHead | Shape:
+        looked.append(len(data))
+        return plain_head(data)
+
+    monkeypatch.setattr(answers, "plain_head", counting)
+    long = PLAIN.replace(
+        b"\r\ncontent-length", b"\r\nx-long: " + b"x" * 5_000 + b"\r\ncontent-length"
+    )
+    assert read(*(bytes([byte]) for byte in long))[0].body == BODY
+    assert len(looked) == MAX_PIECES
 
 
 def test_head_that_never_ends_is_not_waited_for() -> None:

@@ -19,6 +19,8 @@ from memotel.http.messages import HttpResponse
 
 READ_BYTES = 64 * 1024
 MAX_HEAD_BYTES = 100 * 1024
+MAX_PIECES = 16
+"""A head in more pieces than these is no plain one: h11 does not look through all of it again for each."""
 
 _PLAIN = re.compile(
     rb"HTTP/1\.1 [2-5][0-9]{2}(?: [^\x00-\x08\x0a-\x1f\x7f]*)?\r\n"
@@ -69,12 +71,14 @@ async def read_answer(
     """
     data = b""
     head: PlainHead | Shape = Shape.UNFINISHED
-    while head is Shape.UNFINISHED:
+    for _ in range(MAX_PIECES):
         more = await stream.read(READ_BYTES)
         if not more:
             raise core.RemoteProtocolError("no answer before the end")
         data += more
         head = plain_head(data)
+        if head is not Shape.UNFINISHED:
+            break
     if isinstance(head, Shape):
         return await _AnyAnswer(stream, bound, core).read(data)
     bound.check_head(head.headers)
