@@ -1,6 +1,8 @@
 """Sharing the caller's loop: a round takes in what a slice allows, the rest comes in its order in later rounds."""
 
 import asyncio
+import gc
+import weakref
 
 import pytest
 
@@ -69,3 +71,13 @@ def test_cancelled_while_it_waits_it_leaves_the_others_alone(clock: Clock) -> No
         await waiting[1]
 
     asyncio.run(scenario())
+
+
+def test_loop_is_not_kept_alive() -> None:
+    loop = asyncio.new_event_loop()
+    loop.run_until_complete(share_loop())
+    loop.close()
+    gone = weakref.ref(loop)
+    del loop
+    gc.collect()
+    assert gone() is None

@@ -14,12 +14,11 @@ SLICE_S = 0.002
 
 
 class _Round:
-    """The running round of one loop, from the first recall in it on."""
+    """The running round of one loop, from the first recall in it on. It does not keep the loop alive."""
 
-    __slots__ = ("_began_at", "_loop")
+    __slots__ = ("_began_at",)
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    def __init__(self) -> None:
         self._began_at: float | None = None
 
     def is_first(self) -> bool:
@@ -27,7 +26,7 @@ class _Round:
         if self._began_at is not None:
             return False
         self._began_at = monotonic()
-        self._loop.call_soon(self._end)
+        asyncio.get_running_loop().call_soon(self._end)
         return True
 
     def has_room(self) -> bool:
@@ -51,7 +50,7 @@ async def share_loop() -> None:
     loop = asyncio.get_running_loop()
     current = _rounds.get(loop)
     if current is None:
-        current = _rounds[loop] = _Round(loop)
+        current = _rounds[loop] = _Round()
     if current.is_first():
         return
     await asyncio.sleep(0)
