@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from memotel.outcomes import DedupeKind, Speaker
 from memotel.values import Scope, Turn
-from memotel.writes.history import Line, View
+from memotel.writes.history import Line, Place, Run, View, line_hash, times_said
 from memotel.writes.identity import Sighting, Sightings
 from memotel.writes.known import KnownKeys
-from memotel.writes.occurrences import Occurrences
+from memotel.writes.occurrences import Occurrences, Session
 
 H, A = Speaker.HUMAN, Speaker.AI
 SCOPE = Scope("u", "s")
@@ -421,3 +421,58 @@ def test_a_hundred_thousand_keys_are_remembered_at_once() -> None:
     for number in range(250_000):
         known.see(f"{number:032x}", "a")
     assert all(known.see(f"{n:032x}", "a") for n in range(150_000, 250_000))
+
+
+def test_two_views_that_have_parted_count_the_same_repeat_once(sightings: Sightings) -> None:
+    """Two agents of a team hear both replies in different order, so neither view continues the other."""
+    first, second = Hook(sightings, "first"), Hook(sightings, "second")
+    assert first.sees((H, "tea")).occurrence == 1
+    first.sees((H, "tea"), (A, "done"))
+    second.catches_up((H, "tea"), (A, "done"), (A, "done"))
+    again = first.sees((H, "tea"), (A, "done"), (H, "tea"))
+    assert (again.occurrence, again.kind) == (2, None)
+    first.sees((H, "tea"), (A, "done"), (H, "tea"), (A, "done"))
+    turn = Turn(SCOPE, H, "tea", observer="second")
+    seen = [(H, "tea"), (A, "done"), (A, "done"), (H, "tea"), (A, "done")]
+    found = sightings.see(turn, seen, 3)
+    assert (found.occurrence, found.kind) == (2, DedupeKind.ECHO)
+
+
+def counted(session: Session, run: Run, place: Place, view: View) -> int:
+    """Say which time in its run a view's turn is said, by counting all that the view shows."""
+    line = view.lines[view.at]
+    if place.is_whole:
+        return times_said(view.lines[: view.at + 1], line)
+    later = times_said(view.lines[view.at + 1 :], line)
+    return max(1, session.in_run(line_hash(line), run.number) - later)
+
+
+STEPS = st.lists(
+    st.tuples(st.integers(0, 2), st.booleans(), st.sampled_from([H, A]), st.sampled_from("ab")),
+    min_size=1,
+    max_size=30,
+)
+
+
+@given(STEPS)
+@settings(deadline=None, max_examples=300)
+def test_quick_way_finds_what_the_long_way_finds(
+    steps: list[tuple[int, bool, Speaker, str]],
+) -> None:
+    """Observers whose views grow, each by its own lines, and begin anew: what goes on plainly is only found sooner."""
+
+    def found() -> list[tuple[str, int, DedupeKind | None]]:
+        sightings = Sightings("account")
+        views: dict[int, list[Line]] = {}
+        result = []
+        for observer, begins_anew, speaker, text in steps:
+            view = [] if begins_anew else views.get(observer, [])
+            views[observer] = view = [*view, (speaker, text)]
+            result.append(sightings.see(Turn(SCOPE, speaker, text, observer=str(observer)), view))
+        return [tuple(each) for each in result]
+
+    quick = found()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "is_continued", lambda self, view: False)
+        patch.setattr(Session, "_nth", counted)
+        assert found() == quick

@@ -202,11 +202,11 @@ class Run:
     def grow(self, view: View, place: Place) -> None:
         """Take in what a view adds."""
         lines = view.lines
+        is_on = place.is_whole and (place.is_sure or not self.length)
+        self.is_straight = self.is_straight and is_on
         if place.is_return and self._is_behind(view):
             self.seen[view.observer] = Seen(len(lines))
             return
-        is_on = place.is_whole and (place.is_sure or not self.length)
-        self.is_straight = self.is_straight and is_on
         self.length = len(lines) if place.is_whole else self.length + place.new_lines
         if place.is_return:
             self.packed_tail = hashes_of(lines[-REMEMBERED_LINES:])
