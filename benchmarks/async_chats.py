@@ -50,9 +50,11 @@ class Gaps:
             before = now
 
 
-async def chats(memory: MemorySyncCapability | None, model: Model) -> tuple[float, float]:
-    """Hold all chats at once; return the seconds it took and the largest gap of the loop."""
-    pairs = [(agent_named(f"ada_{n}"), _assistant(n, memory, model)) for n in range(CHATS)]
+async def chats(
+    memory: MemorySyncCapability | None, model: Model, count: int = CHATS
+) -> tuple[float, float]:
+    """Hold so many chats at once; return the seconds it took and the largest gap of the loop."""
+    pairs = [(agent_named(f"ada_{n}"), _assistant(n, memory, model)) for n in range(count)]
     gaps = Gaps()
     watch = asyncio.create_task(gaps.watch())
     await asyncio.sleep(0.05)
@@ -82,7 +84,7 @@ def measure(backend: RawBackend, rounds: int) -> list[Figure]:
     backend.behave(Behaviour(delay_s=DELAY_S))
     asyncio.run(chats(memory, Model()))
     memory.flush()
-    ours, plain, shown = [], [], []
+    ours, plain, alone, shown = [], [], [], []
     hits_before = hits(memory)
     for _ in range(rounds):
         plain.append(asyncio.run(chats(None, Model())))
@@ -91,10 +93,14 @@ def measure(backend: RawBackend, rounds: int) -> list[Figure]:
         shown.append(model.shown)
         memory.flush()
     per_round = (hits(memory) - hits_before) / rounds
+    for _ in range(rounds):
+        alone.append(asyncio.run(chats(memory, Model(), 1)))
+        memory.flush()
     memory.client.close()
     return [
         Figure("wall", statistics.median(wall for wall, _ in ours), "s", 0.80),
         Figure("largest gap of the loop", _gap_ms(ours), "ms", 20.0),
+        Figure("largest gap, one chat alone", _gap_ms(alone), "ms", 20.0),
         Figure("recalls with outcome hit, a round", per_round, f"of {CHATS}", CHATS, is_least=True),
         Figure(
             "seen by the model, least of a round", min(shown), f"of {CHATS}", CHATS, is_least=True
