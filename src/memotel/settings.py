@@ -175,8 +175,9 @@ def _ours(env: Mapping[str, str]) -> dict[str, str]:
     once which are there.
     """
     inside: Iterable[str | bytes] = getattr(env, "_data", env)
-    names = [os.fsdecode(name) for name in inside if name[: len(PREFIX)] in _PREFIXES]
-    return {name: env[name] for name in names if name in env}
+    # A list is made in one step: other threads may set variables meanwhile.
+    names = [os.fsdecode(name) for name in list(inside) if name[: len(PREFIX)] in _PREFIXES]
+    return {name: text for name in names if (text := env.get(name)) is not None}
 
 
 def _url(url: str | None, env: Mapping[str, str], provider: Provider) -> str:

@@ -66,7 +66,16 @@ class Outgoing:
 
 def field_of(name: str, value: str) -> tuple[bytes, bytes]:
     """Return a header as it is written; raises `ConfigurationError` where it cannot be."""
-    field = name.lower().encode(), value.strip(" \t").encode()
+    try:
+        field = name.lower().encode(), value.strip(" \t").encode()
+    except UnicodeEncodeError:
+        raise ConfigurationError(
+            "a header holds text that cannot be encoded; look at headers="
+        ) from None
+    if field[0] == b"transfer-encoding":
+        raise ConfigurationError(
+            "a request goes out with its length; take Transfer-Encoding out of headers="
+        )
     if not _TOKEN.fullmatch(field[0]):
         raise ConfigurationError(f"{name!r} cannot be the name of a header; look at headers=")
     if _CONTROL.search(field[1]):

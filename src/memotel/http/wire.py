@@ -1,6 +1,8 @@
 """One connection on an asyncio loop: bytes in, bytes out, each wait bounded by a timer of its own."""
 
 import asyncio
+import select
+import socket
 import ssl
 from typing import cast
 
@@ -66,8 +68,15 @@ class Wire(asyncio.Protocol):
 
     @property
     def is_readable(self) -> bool:
-        """Whether a read would return at once: data, or the end. An idle connection that is so is dead."""
-        return self._is_ended or bool(self._received)
+        """Whether a read would return at once: data, or the end. An idle connection that is so is dead.
+
+        Looks at the socket too: what came while the loop was busy has not been told yet.
+        """
+        return self._is_ended or bool(self._received) or self._has_more_come()
+
+    def _has_more_come(self) -> bool:
+        sock = cast("socket.socket | None", self.detail("socket"))
+        return sock is not None and _is_ready(sock.fileno())
 
     @property
     def is_open(self) -> bool:
@@ -186,6 +195,17 @@ class Wire(asyncio.Protocol):
 def _wake(future: "asyncio.Future[None] | None") -> None:
     if future is not None and not future.done():
         future.set_result(None)
+
+
+def _is_ready(number: int) -> bool:
+    """Whether bytes, or the end, wait in the socket of this file number; so they do where it is closed."""
+    if number < 0:
+        return True
+    if not hasattr(select, "poll"):
+        return bool(select.select([number], [], [], 0)[0])
+    looker = select.poll()
+    looker.register(number, select.POLLIN)
+    return bool(looker.poll(0))
 
 
 def _as_os_error(error: Exception) -> OSError:
