@@ -59,6 +59,7 @@ class Covered:
         order: the parts of the agent's functions, one after another, when their order was last found right.
         client: the agent's model client then.
         types: the types of sender that the triggers name, where they ask for nothing else.
+        lists: the lists among the triggers, each with what stood in it: a list may be changed in place.
     """
 
     agent: object
@@ -66,8 +67,14 @@ class Covered:
     order: list[object] = field(default_factory=list, repr=False)
     client: object | None = field(default=None, repr=False)
     types: frozenset[type] | None = field(init=False, repr=False)
+    lists: list[tuple[list[object], list[object]]] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self.read_triggers()
+
+    def read_triggers(self) -> None:
+        """Note what the triggers name now."""
+        self.lists = [(each, list(each)) for each in _lists_in(self.triggers)]
         self.types = _types_in(self.triggers)
 
     def note(self, agent: object, entries: list[ReplyEntry]) -> None:
@@ -77,6 +84,8 @@ class Covered:
 
     def answers(self, sender: object) -> bool:
         """Whether one of the functions would be called for `sender`."""
+        if any(now != then for now, then in self.lists):
+            self.read_triggers()
         if self.types is None:
             return self._is_matched(sender)
         case = (getattr(type(self.agent), "_match_trigger", None), self.types, type(sender))
@@ -94,6 +103,12 @@ class Covered:
     def covers(self, trigger: object) -> bool:
         """Whether `trigger` is one of these."""
         return any(trigger is known for known in self.triggers)
+
+
+def _lists_in(triggers: Iterable[object]) -> list[list[object]]:
+    """Return the lists that stand among the triggers, those inside of others included."""
+    here = [trigger for trigger in triggers if isinstance(trigger, list)]
+    return here + [inner for each in here for inner in _lists_in(each)]
 
 
 def _types_in(triggers: Iterable[object]) -> frozenset[type] | None:

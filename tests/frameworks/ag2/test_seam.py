@@ -191,3 +191,23 @@ def test_every_kind_of_sender_is_told_apart_by_the_triggers_behind(client: Recor
     for turn in range(2):
         chat(user, agent, QUESTION, max_turns=1)
         assert len(client.asked) == turn + 1
+
+
+def test_a_list_of_triggers_may_be_changed_in_place(client: RecordingClient) -> None:
+    agent = ConversableAgent("own", human_input_mode="NEVER", llm_config=False)
+    inner: list[Any] = [UserProxyAgent]
+    triggers: list[Any] = [inner]
+    memory_on(client).add_to_agent(agent)
+    agent.register_reply(triggers, look, position=0)
+    expected = 0
+    for change, is_asked in [
+        (lambda: None, False),
+        (lambda: triggers.append("ada"), True),
+        (lambda: triggers.remove("ada"), False),
+        (lambda: inner.append(ConversableAgent), True),
+        (inner.clear, False),
+    ]:
+        change()
+        chat(person("ada"), agent, QUESTION, max_turns=1)
+        expected += is_asked
+        assert len(client.asked) == expected
