@@ -1,7 +1,8 @@
 """Random conversations, seen by several hooks in any order: written is exactly what a simple reference model says.
 
 The model: a person's words are told apart by how often they were said in their chat up to there, and chats of a session add
-up; an agent's words are one per session. Chats open with words of their own, since a chat is known by its beginning.
+up; an agent's words are one per session. Chats open with words of their own, since a chat is known by its beginning. Nobody
+says the same words so often in a row that they fill a hook's whole window: one more of them looks to it as before.
 """
 
 from dataclasses import dataclass, field
@@ -71,6 +72,8 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(text=WORDS, first=st.booleans())
     def person_says(self, text: str, first: bool) -> None:
+        if any(self._is_filled(hook, (H, text)) for hook in self.hooks):
+            return
         self._say(H, text)
         self._look(self.hooks[0 if first else -1])
 
@@ -117,6 +120,12 @@ class Interleavings(RuleBasedStateMachine):
             for at in range(len(chat.lines)):
                 self._see(hook, at, is_complete=True)
             hook.seen = len(chat.lines)
+
+    def _is_filled(self, hook: Hook, line: Line) -> bool:
+        """Whether all that the hook sees of the chat, its beginning apart, is this line already."""
+        return 0 < hook.width < len(self.chat.lines) and set(self.chat.lines[-hook.width :]) == {
+            line
+        }
 
     def all_catch_up(self) -> None:
         for hook in self.hooks:

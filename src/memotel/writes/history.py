@@ -124,6 +124,11 @@ class Place:
     is_sure: bool = False
     is_return: bool = False
 
+    @property
+    def is_next(self) -> bool:
+        """Whether at most one line was said since."""
+        return not self.is_return and self.new_lines <= 1
+
 
 @dataclass(slots=True)
 class Seen:
@@ -195,9 +200,11 @@ class Run:
         if onward is not None and onward.is_sure:
             return onward
         back = self._back(view)
-        if onward is None or (back is not None and back.overlap > onward.overlap):
-            return back
-        return onward
+        if onward is None or back is None:
+            return onward or back
+        # Words that come round again fit both ways: what begins as the run did is the run, up to an earlier point.
+        is_back = back.overlap >= onward.overlap + onward.is_whole
+        return back if is_back else onward
 
     def grow(self, view: View, place: Place) -> None:
         """Take in what a view adds."""

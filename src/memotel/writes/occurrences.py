@@ -34,7 +34,8 @@ class Session:
     """What is remembered of one session.
 
     `texts` has, for each utterance, whose occurrences are whose: ((1, 2), (3, 1)) reads "the first two were said in
-    run 1, the third in run 3". `sightings` counts per observer what was said without a visible history.
+    run 1, the third in run 3". `sightings` counts per observer what was said without a visible history; `latest` has the
+    run that an observer saw last.
     """
 
     runs: list[Run] = field(default_factory=list)
@@ -42,6 +43,7 @@ class Session:
     texts: dict[int, tuple[Share, ...]] = field(default_factory=dict)
     sightings: dict[tuple[str, int], int] = field(default_factory=dict)
     opening: tuple[Share, ...] = ()
+    latest: dict[str, int] = field(default_factory=dict)
 
     def fit(self, view: View) -> tuple[Run, Place]:
         """Return the run that a view belongs to, and its place there; a new run where it fits none."""
@@ -53,10 +55,12 @@ class Session:
         return best or (self._new_run(), Place(0, len(view.lines), is_whole=True))
 
     def _best(self, view: View) -> tuple[Run, Place] | None:
+        """Return the run that its observer saw last, one line on; else that of which most is seen again."""
         best: tuple[Run, Place] | None = None
+        latest = self.latest.get(view.observer)
         for run in self.runs:
             place = run.place(view)
-            if place is not None and place.is_sure:
+            if place is not None and run.number == latest and place.is_next:
                 return run, place
             if place is not None and (best is None or place.overlap > best[1].overlap):
                 best = (run, place)
@@ -69,9 +73,10 @@ class Session:
         run, place = self.fit(view)
         run.grow(view, place)
         self._touch(run)
-        for line in view.lines[len(view.lines) - place.new_lines :]:
-            if line[0] is not Speaker.AI:
-                self._another(line_hash(line), run.number)
+        self.latest[view.observer] = run.number
+        for at in range(len(view.lines) - place.new_lines, len(view.lines)):
+            if view.lines[at][0] is not Speaker.AI:
+                self._count(view, at, run, is_whole=place.is_whole)
         line = view.lines[view.at]
         if line[0] is Speaker.AI:
             return 1
@@ -83,6 +88,7 @@ class Session:
         if is_new:
             run.add(view)
         run.saw(view.observer)
+        self.latest[view.observer] = run.number
         line = view.lines[-1]
         if line[0] is Speaker.AI:
             return 1
@@ -90,6 +96,15 @@ class Session:
         if is_new:
             return self._another(text, run.number)
         return self.occurrence(text, run.number, self.in_run(text, run.number))
+
+    def _count(self, view: View, at: int, run: Run, *, is_whole: bool) -> None:
+        """Count a line that is new to a run: what was taken back and is said again stands there once."""
+        line = view.lines[at]
+        text = line_hash(line)
+        if is_whole and not run.is_straight:
+            self.occurrence(text, run.number, times_said(view.lines[: at + 1], line))
+        else:
+            self._another(text, run.number)
 
     def _another(self, text: int, run: int) -> int:
         """Count one more occurrence in a run; return the session's number for it."""
