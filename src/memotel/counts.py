@@ -67,6 +67,15 @@ _MERGES: dict[Gauge, Callable[[float, float], float]] = {
 """How values of equal labels from several accounts become one, where they are not added up."""
 
 
+class Series:
+    """One counter or gauge with its label values: what it stands at. Only its `Counts` change it."""
+
+    __slots__ = ("value",)
+
+    def __init__(self) -> None:
+        self.value: float = 0
+
+
 class Counts:
     """Counters of one process, safe to use from any thread.
 
@@ -75,7 +84,7 @@ class Counts:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._values: dict[tuple[Count | Gauge, Labels], float] = {}
+        self._series: dict[tuple[Count | Gauge, Labels], Series] = {}
         self._sources: list[GaugeSource] = []
         self._known: set[Labels] = set()
 
@@ -88,21 +97,35 @@ class Counts:
 
     def declare(self, name: Count | Gauge, *labels: str) -> None:
         """Make the series exist at zero, so that its first event is visible to a rate."""
+        self.series(name, *labels)
+
+    def series(self, name: Count | Gauge, *labels: str) -> Series:
+        """Return one series, for `move`: who moves it often need not look for it each time. It exists from now on."""
         with self._lock:
-            self._values.setdefault((name, labels), 0)
+            return self._found(name, labels)
 
     def add(self, name: Count | Gauge, *labels: str, by: float = 1) -> None:
         """Add `by` to one series."""
         with self._lock:
-            key = (name, labels)
-            self._values[key] = self._values.get(key, 0) + by
+            self._found(name, labels).value += by
 
     def apply(self, *changes: tuple[Count | Gauge, Labels, float]) -> None:
         """Add several changes as one: no snapshot sees some of them without the others."""
         with self._lock:
             for name, labels, by in changes:
-                key = (name, labels)
-                self._values[key] = self._values.get(key, 0) + by
+                self._found(name, labels).value += by
+
+    def move(self, *moves: tuple[Series, float]) -> None:
+        """Do as `apply` does, with series of these counts that are at hand."""
+        with self._lock:
+            for series, by in moves:
+                series.value += by
+
+    def _found(self, name: Count | Gauge, labels: Labels) -> Series:
+        series = self._series.get((name, labels))
+        if series is None:
+            series = self._series[name, labels] = Series()
+        return series
 
     def add_source(self, source: GaugeSource) -> None:
         """Have `source` asked for gauges at each snapshot; values of equal labels are added up, or as `_MERGES` says."""
@@ -117,7 +140,7 @@ class Counts:
     def snapshot(self) -> dict[Count | Gauge, dict[Labels, float]]:
         """Return every series now, as `{name: {labels: value}}`."""
         with self._lock:
-            values = list(self._values.items())
+            values = [(key, series.value) for key, series in self._series.items()]
             sources = list(self._sources)
         result: dict[Count | Gauge, dict[Labels, float]] = {}
         for (name, labels), value in values:
@@ -133,7 +156,7 @@ class Counts:
         """Return the sum of the series whose labels start with `labels`."""
         with self._lock:
             return sum(
-                value
-                for (key, found), value in self._values.items()
+                series.value
+                for (key, found), series in self._series.items()
                 if key is name and found[: len(labels)] == labels
             )

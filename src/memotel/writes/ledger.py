@@ -6,14 +6,13 @@ accepted + adopted + resent = stored + duplicate + ignored + quota + rejected + 
 
 import enum
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from memotel.counts import Count, Counts, Gauge, Labels
+from memotel.counts import Counts
 from memotel.outcomes import (
     Adapter,
     DedupeKind,
-    Operation,
     Provider,
     RefusalReason,
     RetryCause,
@@ -24,10 +23,9 @@ from memotel.writes.books import Totals
 from memotel.writes.deadletters import DeadLetter
 from memotel.writes.disk.rows import Row
 from memotel.writes.outbox import Entry, Outbox, size_bytes
+from memotel.writes.tally import Tally
 
 T = TypeVar("T")
-
-Change = tuple[Count | Gauge, Labels, float]
 
 
 class NotTaken(enum.Enum):
@@ -61,8 +59,7 @@ class Ledger:
         on_park: Callable[[Entry], object] = id,
     ) -> None:
         self._lock = threading.Lock()
-        self._counts = counts
-        self._provider = provider
+        self._tally = Tally(counts, provider)
         self._outbox = outbox
         self._max_writes = max_writes
         self._max_bytes = max_bytes
@@ -78,15 +75,16 @@ class Ledger:
         self, write: Write, expires_at: float, then: Callable[[Entry], object]
     ) -> Entry | NotTaken:
         """Take a write in and call `then` with its entry, in order; or change nothing, and say why."""
+        size = size_bytes(write)
         with self._lock:
-            if self._is_closed or self._is_full(size_bytes(write)):
+            if self._is_closed or self._is_full(size):
                 return NotTaken.CLOSED if self._is_closed else NotTaken.FULL
-            entry = self._outbox.put(write, expires_at)
+            entry = self._outbox.put(write, expires_at, size)
             if entry is None:
                 return NotTaken.WAITS_ALREADY
             self._last_seq = entry.seq
             self._accepted += 1
-            self._apply(self._came_in(write), *self._now_pending(1, entry.size_bytes))
+            self._tally.accepted(write, size)
             then(entry)
             return entry
 
@@ -106,11 +104,7 @@ class Ledger:
             self._adopted += len(entries)
             parked = sum(entry.parked_at is not None for entry in entries)
             size = sum(entry.size_bytes for entry in entries)
-            self._apply(
-                (Count.ADOPTED, (self._provider,), len(entries)),
-                (Gauge.OUTBOX_PARKED, (self._provider,), parked),
-                *self._now_pending(len(entries), size),
-            )
+            self._tally.adopted(len(entries), parked, size)
             for entry in entries:
                 self._last_seq = entry.seq
                 then(entry)
@@ -144,11 +138,7 @@ class Ledger:
             for entry in left:
                 entry.is_handed_over = True
             self._handed_over += len(left)
-            self._apply(
-                (Count.HANDED_OVER, (self._provider,), len(left)),
-                (Gauge.OUTBOX_PARKED, (self._provider,), -parked),
-                *self._now_pending(-len(left), -size),
-            )
+            self._tally.handed_over(len(left), parked, size)
             return len(left)
 
     def accept_and_drop(self, write: Write) -> None:
@@ -157,7 +147,7 @@ class Ledger:
             self._accepted += 1
             self._ended[WriteOutcome.DROPPED] += 1
             self._outbox.note_dropped()
-            self._apply(self._came_in(write), self._went_out(write, WriteOutcome.DROPPED))
+            self._tally.accepted_and_dropped(write)
 
     def end(self, entry: Entry, outcome: WriteOutcome, cause: str = "") -> bool:
         """Count the end of an entry; return False, changing nothing, if it had ended already."""
@@ -167,7 +157,7 @@ class Ledger:
             self._outbox.end(entry, outcome, cause)
             entry.outcome = outcome
             self._ended[outcome] += 1
-            self._apply(*self._ending(entry, outcome))
+            self._tally.ended(entry, outcome)
             return True
 
     def park(self, entry: Entry, now: float) -> None:
@@ -177,7 +167,7 @@ class Ledger:
                 return
             self._outbox.park(entry)
             entry.parked_at = now
-            self._apply((Gauge.OUTBOX_PARKED, (self._provider,), 1))
+            self._tally.parked(1)
         self._on_park(entry)
 
     def unpark(self, entry: Entry, expires_at: float) -> None:
@@ -188,7 +178,7 @@ class Ledger:
             entry.parked_at = None
             entry.expires_at = expires_at
             self._outbox.unpark(entry)
-            self._apply((Gauge.OUTBOX_PARKED, (self._provider,), -1))
+            self._tally.parked(-1)
 
     def close(self) -> None:
         """Take nothing more in."""
@@ -207,15 +197,15 @@ class Ledger:
 
     def retried(self, cause: RetryCause) -> None:
         """Count a send that will be repeated."""
-        self._counts.add(Count.RETRIES, self._provider, Operation.WRITE, cause)
+        self._tally.retried(cause)
 
     def deduplicated(self, adapter: Adapter, kind: DedupeKind) -> None:
         """Count an utterance that was seen before and is not written again."""
-        self._counts.add(Count.DEDUPLICATED, self._provider, adapter, kind)
+        self._tally.deduplicated(adapter, kind)
 
     def refused(self, reason: RefusalReason) -> None:
         """Count a write that was not accepted."""
-        self._counts.add(Count.REFUSED, self._provider, reason)
+        self._tally.refused(reason)
 
     def totals(self) -> Totals:
         """Return the books of this instant."""
@@ -296,29 +286,3 @@ class Ledger:
         if len(self._outbox) >= self._max_writes:
             return True
         return self._outbox.size_bytes + size > self._max_bytes
-
-    def _came_in(self, write: Write) -> Change:
-        labels = (self._provider, write.adapter, write.turn.speaker)
-        return (Count.ACCEPTED, labels, 1)
-
-    def _went_out(self, write: Write, outcome: WriteOutcome) -> Change:
-        labels = (self._provider, write.adapter, write.turn.speaker, outcome)
-        return (Count.WRITES, labels, 1)
-
-    def _now_pending(self, by: int, by_bytes: int) -> tuple[Change, Change]:
-        return (
-            (Gauge.OUTBOX_PENDING, (self._provider,), by),
-            (Gauge.OUTBOX_BYTES, (self._provider,), by_bytes),
-        )
-
-    def _ending(self, entry: Entry, outcome: WriteOutcome) -> Iterator[Change]:
-        yield self._went_out(entry.write, outcome)
-        yield from self._now_pending(-1, -entry.size_bytes)
-        if entry.parked_at is not None:
-            yield (Gauge.OUTBOX_PARKED, (self._provider,), -1)
-        if outcome is WriteOutcome.DUPLICATE:
-            labels = (self._provider, entry.write.adapter, DedupeKind.REPLAY)
-            yield (Count.DEDUPLICATED, labels, 1)
-
-    def _apply(self, *changes: Change) -> None:
-        self._counts.apply(*changes)

@@ -100,8 +100,8 @@ class Outbox(Protocol):
         """Let go of what is shared, after `hand_over`. Idempotent. Not under the ledger's lock."""
         ...
 
-    def put(self, write: Write, expires_at: float) -> Entry | None:
-        """Keep a write, after all earlier ones; None, changing nothing, where its key waits already."""
+    def put(self, write: Write, expires_at: float, size: int) -> Entry | None:
+        """Keep a write of so many bytes, after all earlier ones; None, changing nothing, where its key waits already."""
         ...
 
     def adopt(self, rows: Sequence[Row]) -> list[Entry] | None:
@@ -218,15 +218,14 @@ class MemoryOutbox:
     def close(self) -> None:
         """Do nothing: there is nothing to let go."""
 
-    def put(self, write: Write, expires_at: float) -> Entry | None:
-        """Keep a write, after all earlier ones."""
-        return self._add(write, expires_at)
+    def put(self, write: Write, expires_at: float, size: int) -> Entry | None:
+        """Keep a write of so many bytes, after all earlier ones."""
+        return self._add(write, expires_at, size)
 
-    def _add(self, write: Write, expires_at: float) -> Entry:
-        self._last_seq += 1
-        entry = Entry(self._last_seq, write, size_bytes(write), expires_at)
-        self._waiting[entry.seq] = entry
-        self._size_bytes += entry.size_bytes
+    def _add(self, write: Write, expires_at: float, size: int) -> Entry:
+        seq = self._last_seq = self._last_seq + 1
+        entry = self._waiting[seq] = Entry(seq, write, size, expires_at)
+        self._size_bytes += size
         return entry
 
     def adopt(self, rows: Sequence[Row]) -> list[Entry] | None:

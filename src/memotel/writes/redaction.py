@@ -1,8 +1,9 @@
 """What a hook hands over, and the same as `redact` leaves it: nothing else is kept, sent or compared."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
+from typing import NamedTuple
 
 from memotel.config import Redact
 from memotel.outcomes import Adapter
@@ -16,8 +17,7 @@ REMEMBERED_CHARS = 2_000
 line of a long history each turn. The words that are kept are always asked about anew."""
 
 
-@dataclass(frozen=True, slots=True)
-class Handed:
+class Handed(NamedTuple):
     """A turn, who hands it over, and the history it stands in; `at` as `WritePath.accept` says."""
 
     turn: Turn
@@ -47,7 +47,7 @@ class Redaction:
         lines = handed.history and [(who, self._line(said) or "") for who, said in handed.history]
         metadata = redacted_values(handed.turn.metadata, self._text)
         turn = replace(handed.turn, text=text, metadata=metadata)
-        return replace(handed, turn=turn, history=lines)
+        return handed._replace(turn=turn, history=lines)
 
     def _line(self, text: str) -> str | None:
         """Redact a line of history; nothing of it is kept, it is only compared."""

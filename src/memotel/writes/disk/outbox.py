@@ -95,13 +95,13 @@ class SqliteOutbox(MemoryOutbox):
         if self._member is not None:
             self.directory.leave(self._member)
 
-    def put(self, write: Write, expires_at: float) -> Entry | None:
+    def put(self, write: Write, expires_at: float, size: int) -> Entry | None:
         """Keep a write in the file, then plan with it."""
-        size, expires_wall = size_bytes(write), self._wall_of(expires_at)
+        expires_wall = self._wall_of(expires_at)
         number = self._try(lambda file: file.put(write, self.provider, size, expires_wall))
         if number == 0:
             return None
-        entry = self._add(write, expires_at)
+        entry = self._add(write, expires_at, size)
         entry.row = number
         if number is None:
             self._unkept[entry.seq] = entry
@@ -117,7 +117,7 @@ class SqliteOutbox(MemoryOutbox):
         return [self._take_in(row) for row in kept]
 
     def _take_in(self, row: Row) -> Entry:
-        entry = self._add(row.write, self._monotonic_of(row.expires_at))
+        entry = self._add(row.write, self._monotonic_of(row.expires_at), size_bytes(row.write))
         entry.row = row.number
         self._adopted[entry.seq] = entry
         if row.parked_at is not None:
