@@ -476,3 +476,60 @@ def test_quick_way_finds_what_the_long_way_finds(
         patch.setattr(Run, "is_continued", lambda self, view: False)
         patch.setattr(Session, "_nth", counted)
         assert found() == quick
+
+
+def test_what_was_taken_back_and_is_said_again_counts_once(sightings: Sightings) -> None:
+    hook = Hook(sightings)
+    asked, answered, said = (H, "which tea?"), (A, "green"), (H, "ok")
+    assert [hook.hears(*line).occurrence for line in (asked, answered, said)] == [1, 1, 1]
+    late = Hook(sightings, "late")
+    late.catches_up(asked, answered, said)
+    late.lines = [asked, answered]
+    late.sees(*late.lines)
+    late.hears(A, "or black")
+    assert late.hears(*said).kind is DedupeKind.ECHO
+    other = Hook(sightings, "late")
+    other.hears(H, "another chat")
+    assert other.hears(*said).occurrence == 2
+
+
+def test_words_that_come_round_again_are_not_counted_twice_for_a_hook_that_lags(
+    sightings: Sightings,
+) -> None:
+    said = [
+        "opening",
+        "ok",
+        "hello",
+        "ok",
+        "ok",
+        "ok",
+        "go_on",
+        "ok",
+        "hello",
+        "ok",
+        "ok",
+        "ok",
+        "go_on",
+    ]
+    lines = [(H, text) for text in said]
+    narrow, whole = Hook(sightings, "narrow"), Hook(sightings, "whole")
+    found = []
+    for end in range(1, len(lines) + 1):
+        found.append(narrow.sees(*lines[max(0, end - 3) : end]))
+        if end != len(lines) - 1:
+            found += [whole.sees(*lines[:end])]
+    late = whole.sees(*lines[:-1])
+    assert late.kind is not None
+    assert len(occurrences(*found, late)) == len(lines)
+
+
+def test_a_narrow_window_goes_on_with_the_chat_that_its_hook_saw_last(
+    sightings: Sightings,
+) -> None:
+    hook = Hook(sightings)
+    numbers = []
+    for chat in range(2):
+        lines = [(H, f"opening {chat}"), (A, "how can I help?"), (H, "go on"), (H, "go on")]
+        for end in range(1, len(lines) + 1):
+            numbers += occurrences(hook.sees(*lines[max(0, end - 3) : end]))
+    assert numbers == [1, 1, 1, 2, 1, 3, 4]
