@@ -3,6 +3,7 @@
 import socket
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
 
@@ -82,3 +83,40 @@ def test_fast_demo_ends_well_and_says_so() -> None:
     assert "= " in done.stdout
     assert "circuit_open" in done.stdout
     assert "You told me: " in done.stdout
+
+
+def test_no_command_names_those_that_there_are() -> None:
+    done = run()
+
+    assert done.returncode == 2
+    assert "say which command: demo, devserver, doctor, outbox" in done.stderr
+
+
+def test_version_is_the_installed_one() -> None:
+    done = run("--version")
+
+    assert done.returncode == 0
+    assert done.stdout == f"memotel {version('memotel')}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("demo", "--metrics-port", "99999"), "--metrics-port must be a port from 0 to 65535"),
+        (("devserver", "--port", "99999"), "--port: must be a port from 0 to 65535, not '99999'"),
+        (("devserver", "--port", "http"), "--port: must be a port from 0 to 65535, not 'http'"),
+        (("devserver", "--quota", "-1"), "--quota: must be a whole number from 0 up, not '-1'"),
+        (("doctor", "--provider", "mem0"), "choose from 'memorysync', 'rekall'"),
+        (("outbox", "status", ""), "DIRECTORY is empty"),
+        (("outbox", "status", "redis://me:hush@queue"), "outbox must be 'memory' or 'sqlite:///"),
+    ],
+    ids=" ".join,
+)
+def test_wrong_option_is_named_with_what_is_allowed(
+    arguments: tuple[str, ...], message: str
+) -> None:
+    done = run(*arguments)
+
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert "hush" not in done.stderr

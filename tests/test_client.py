@@ -13,6 +13,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from memotel import (
     Adapter,
     AuthenticationError,
+    ConfigurationError,
     InvalidRequestError,
     MemoryClient,
     MemotelError,
@@ -426,3 +427,41 @@ def test_client_asks_redact_anew_for_each_turn(make_client: MakeClient, server: 
     second = client.write(told("My favourite tea is Assam.", BEN))
 
     assert (first.status, second.status) == (ReceiptStatus.ACCEPTED, ReceiptStatus.REFUSED)
+
+
+@pytest.mark.parametrize(
+    ("place", "given", "reason"),
+    [
+        ("https://127.0.0.1:1", {"cert": "/no/such.pem"}, "cert cannot be used: /no/such.pem"),
+        ("{server}/nowhere", {}, "check the URL"),
+    ],
+)
+def test_client_says_once_in_the_log_why_recalls_are_refused(
+    server: DevServer,
+    caplog: pytest.LogCaptureFixture,
+    place: str,
+    given: dict[str, str],
+    reason: str,
+) -> None:
+    url = place.format(server=server.url)
+    settings = resolve(Provider.MEMORYSYNC, Adapter.DIRECT, url=url, api_key="hush", **given)  # type: ignore[arg-type] # as users pass them
+
+    with caplog.at_level("WARNING", logger="memotel"), MemoryClient(settings) as client:
+        outcomes = {client.recall(ADA, "Which tea do I like?").outcome for _ in range(3)}
+
+    assert outcomes == {Outcome.REJECTED}
+    (line,) = [record for record in caplog.records if record.__dict__["event"] == "recall.failed"]
+    assert reason in line.getMessage()
+    assert "hush" not in line.getMessage()
+    assert "tea" not in line.getMessage()
+
+
+@pytest.mark.parametrize("text", [5, None, "", " "], ids=repr)
+def test_client_save_names_what_is_no_text(make_client: MakeClient, text: object) -> None:
+    with pytest.raises(InvalidRequestError, match=r"^text must be a text that is not empty"):
+        make_client().save(ADA, text)  # type: ignore[arg-type] # wrong on purpose
+
+
+def test_client_needs_settings() -> None:
+    with pytest.raises(ConfigurationError, match=r"settings must be what memotel\.resolve"):
+        MemoryClient(5)  # type: ignore[arg-type] # wrong on purpose

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from memotel.config import ClientSettings, RecallPolicy
+from memotel.config import ClientSettings, RecallPolicy, WritePolicy
 from memotel.credentials import Credential
 from memotel.errors import ConfigurationError
 from memotel.outcomes import Adapter, Provider
 from memotel.settings import SETTINGS, resolve, switches
+from memotel.wording import with_article
 
 KEY = {"MEMORYSYNC_API_KEY": "ms_secret", "REKALL_API_KEY": "rk_secret"}
 BOTH = [Provider.MEMORYSYNC, Provider.REKALL]
@@ -100,6 +101,91 @@ def test_settings_name_the_field_that_is_wrong(given: dict[str, object], named: 
 def test_settings_name_the_variable_that_is_wrong() -> None:
     with pytest.raises(ConfigurationError, match="MEMOTEL_TOP_K"):
         resolve(Provider.REKALL, Adapter.DIRECT, environ={**KEY, "MEMOTEL_TOP_K": "many"})
+
+
+SECONDS = "must be a number of seconds above 0, not"
+OUT_OF_RANGE = [
+    ("write_timeout", "0", f"write_timeout {SECONDS} 0.0"),
+    ("recall_timeout", "-1", f"recall_timeout {SECONDS} -1.0"),
+    (
+        "exit_drain_timeout",
+        "-1",
+        "exit_drain_timeout must be a number of seconds from 0 up, not -1.0",
+    ),
+    ("max_recalls_in_flight", "0", "max_recalls_in_flight must be a whole number from 1 up, not 0"),
+    ("outbox_max_bytes", "0", "outbox_max_bytes must be a whole number from 1 up, not 0"),
+    ("keepalive", "0", f"keepalive {SECONDS} 0.0"),
+    ("http_engine", "curl", "http_engine must be one of auto, httpcore, httpcore2, aiohttp, not"),
+    ("outbox", "/var/lib/agent", "outbox must be 'memory' or 'sqlite:///absolute/path"),
+    ("min_score", "7", "min_score must be a number from 0 to 1, not 7.0"),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "message"), OUT_OF_RANGE)
+def test_value_out_of_range_names_the_setting_and_the_variable_it_came_from(
+    name: str, text: str, message: str
+) -> None:
+    variable = f"MEMOTEL_{name.upper()}"
+    with pytest.raises(ConfigurationError) as caught:
+        resolve(Provider.REKALL, Adapter.DIRECT, environ={**KEY, variable: text})
+    assert str(caught.value).startswith(f"{variable}: {message}")
+
+
+@pytest.mark.parametrize(("name", "text", "message"), OUT_OF_RANGE)
+def test_value_out_of_range_names_the_argument_where_that_is_what_counts(
+    name: str, text: str, message: str
+) -> None:
+    value = float(text) if "." in message.rpartition(" ")[2] else text
+    value = int(text) if "whole" in message else value
+    env = {**KEY, f"MEMOTEL_{name.upper()}": "7"}
+    with pytest.raises(ConfigurationError) as caught:
+        resolve(Provider.REKALL, Adapter.DIRECT, environ=env, **{name: value})  # type: ignore[arg-type] # wrong on purpose
+    assert str(caught.value).startswith(message)
+
+
+def test_policy_that_is_made_by_hand_names_its_own_field() -> None:
+    with pytest.raises(ConfigurationError, match=r"^attempt_budget_s must be"):
+        WritePolicy(attempt_budget_s=0)
+    with pytest.raises(ConfigurationError, match=r"^budget_s must be"):
+        RecallPolicy(budget_s=0)
+
+
+def test_address_from_a_variable_is_named_by_it_and_given_by_argument_is_not() -> None:
+    env = {**KEY, "MEMORYSYNC_BASE_URL": "localhost:9876"}
+    with pytest.raises(ConfigurationError, match=r"^MEMORYSYNC_BASE_URL: base_url must be"):
+        resolve(Provider.MEMORYSYNC, Adapter.DIRECT, environ=env)
+    with pytest.raises(ConfigurationError, match=r"^base_url must be"):
+        resolve(Provider.MEMORYSYNC, Adapter.DIRECT, environ=env, url="memory")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"recal_timeout": 1}, "recal_timeout is not a setting here; did you mean recall_timeout?"),
+        ({"top-k": 1}, "top-k is not a setting here; did you mean top_k?"),
+        (
+            {"base_url": "x"},
+            "base_url is not a setting of rekall: the address of rekall is api_url",
+        ),
+        ({"colour": 1}, "colour is not a setting here; the settings are account, "),
+    ],
+)
+def test_unknown_setting_is_answered_with_what_was_probably_meant(
+    given: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        resolve(Provider.REKALL, Adapter.DIRECT, environ=KEY, **given)  # type: ignore[arg-type] # wrong on purpose
+    assert str(caught.value).startswith(message)
+
+
+def test_unknown_service_or_adapter_is_refused_and_a_name_will_do() -> None:
+    with pytest.raises(ConfigurationError, match="provider must be one of memorysync, rekall, not"):
+        resolve("mem0", Adapter.DIRECT, environ=KEY)  # type: ignore[arg-type] # wrong on purpose
+    with pytest.raises(ConfigurationError, match="adapter must be one of ag2, "):
+        resolve(Provider.REKALL, "crew", environ=KEY)  # type: ignore[arg-type] # wrong on purpose
+    named = resolve("rekall", "direct", environ=KEY)  # type: ignore[arg-type] # as scripts call it
+    assert named.provider is Provider.REKALL
+    assert named.adapter is Adapter.DIRECT
 
 
 @pytest.mark.parametrize("provider", BOTH)
@@ -260,7 +346,9 @@ POLICIES = {
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("value", [5, "x", {}, False], ids=repr)
 def test_whole_policy_of_another_type_is_refused(name: str, value: object) -> None:
-    assert refusal(**{name: value}).startswith(f"{name} must be a {type(POLICIES[name]).__name__}")
+    assert refusal(**{name: value}).startswith(
+        f"{name} must be {with_article(type(POLICIES[name]).__name__)}"
+    )
 
 
 @pytest.mark.parametrize(

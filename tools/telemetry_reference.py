@@ -67,7 +67,7 @@ EVENTS = {
     Event.WRITES_REDACT_FAILED: "`redact` raised: a turn is not stored",
     Event.HOOK_RECALL_FAILED: "a fault of memotel's own in a framework hook: the reply goes on without memories",
     Event.HOOK_WRITE_FAILED: "a fault of memotel's own in a framework hook: a turn was not handed over",
-    Event.RECALL_FAILED: "a fault of memotel's own: the reply goes on without memories",
+    Event.RECALL_FAILED: "a setting that cannot work, a request that the service refuses, or a fault of memotel's own: the reply goes on without memories",
     Event.INSTALLATION_FOREIGN: "once in a process: another package holds our import names or took them away",
     Event.TELEMETRY_FAILED: "once in a process: an exporter, processor or meter failed; calls go on, later ones are counted",
 }

@@ -4,6 +4,7 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 
 EXIT_USAGE = 2
 
@@ -43,8 +44,11 @@ def _parse(arguments: list[str]) -> tuple[str, list[str]]:
         epilog="\n".join(f"  {name:<10} {text}" for name, (_, text) in COMMANDS.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"memotel {version('memotel')}")
     parser.add_argument("command", choices=sorted(COMMANDS), help="see below")
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="its options; add --help for them")
+    if not arguments:
+        parser.error(f"say which command: {', '.join(COMMANDS)}; --help says what each is for")
     parsed = parser.parse_args(arguments)
     return parsed.command, parsed.rest
 

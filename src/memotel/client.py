@@ -15,16 +15,16 @@ from memotel import runtime
 from memotel.attachment import Attachment, attach
 from memotel.backends import codec_for
 from memotel.calls import Call
-from memotel.config import ClientSettings
+from memotel.config import ClientSettings, check
 from memotel.counts import Count, Counts
 from memotel.deadline import monotonic
 from memotel.errors import InvalidRequestError, MemotelError
 from memotel.facades import warn_once
 from memotel.middleware.bridge import drive
-from memotel.notices import Event, Notices, fault_of, notices_of
+from memotel.notices import Event, Notices, fault_of, notices_of, refusal_of
 from memotel.outcomes import Operation, Outcome, Part, RefusalReason, Speaker, WriteOutcome
 from memotel.policy.hygiene import Cut, clean, cut_prompt, redacted
-from memotel.sharing import share_loop
+from memotel.sharing import is_in_event_loop, share_loop
 from memotel.telemetry.instruments import declare_client, install
 from memotel.values import (
     FlushReport,
@@ -55,6 +55,10 @@ class MemoryClient:
     """
 
     def __init__(self, settings: ClientSettings) -> None:
+        given: object = settings
+        check(
+            isinstance(given, ClientSettings), "settings", given, "what memotel.resolve() returns"
+        )
         self.settings = settings
         self.provider = settings.provider
         self.adapter = settings.adapter
@@ -297,16 +301,14 @@ class MemoryClient:
         return self._shown(found, cast("Outcome", call.future.result().outcome))
 
     def _outcome_of(self, call: Call, error: Exception) -> Outcome:
-        """Return how a failed recall ended; a fault of our own is logged, by its type alone."""
+        """Return how a failed recall ended; log a wrong setting, a refusal, and a fault of our own, that by its type."""
         if call.on_settle is None:
             self.counts.add(Count.RECALLS, self.provider, self.adapter, Outcome.INTERNAL_ERROR)
         call.settle(Outcome.INTERNAL_ERROR, error=error)
         outcome = cast("Outcome", call.future.result().outcome)
-        if outcome is Outcome.INTERNAL_ERROR:
-            self.notices.say(
-                Event.RECALL_FAILED,
-                f"memotel failed ({fault_of(error)}); the reply goes on without memories",
-            )
+        why = refusal_of(error) or f"memotel failed ({fault_of(error)})"
+        if refusal_of(error) or outcome is Outcome.INTERNAL_ERROR:
+            self.notices.say(Event.RECALL_FAILED, f"{why}; the reply goes on without memories")
         return outcome
 
     def _shown(self, found: Memories, outcome: Outcome) -> RecallResult:
@@ -322,7 +324,8 @@ class MemoryClient:
             return Memories()
         asked = self._presentable(query)
         if asked is None or not asked.text:
-            raise InvalidRequestError("query must be a text that is not empty", status_code=0)
+            reason = "query must be a text that is not empty, nor withheld by redact"
+            raise InvalidRequestError(reason, status_code=0)
         count = self.settings.recall.top_k if limit is None else limit
         if not is_count(count):
             raise InvalidRequestError("limit must be a whole number from 1 up", status_code=0)
@@ -334,9 +337,11 @@ class MemoryClient:
         if self._is_switched_off(Part.WRITES):
             return WriteAnswer(WriteOutcome.DROPPED)
         redact = self.settings.redact
-        text = redacted(request.text, redact)
+        is_text = isinstance(request.text, str)
+        text = redacted(request.text, redact) if is_text else None
         if text is None or not text.strip():
-            raise InvalidRequestError("text must not be empty (after redaction)", status_code=0)
+            reason = "text must be a text that is not empty, nor withheld by redact"
+            raise InvalidRequestError(reason, status_code=0)
         metadata = redacted_values(request.metadata, lambda value: redacted(value, redact))
         kept = replace(request, text=text, metadata=metadata)
         call = self._call(Operation.SAVE, kept, is_blocking=is_blocking)
@@ -386,12 +391,3 @@ class MemoryClient:
 def is_count(value: object) -> bool:
     """Whether `value` is a whole number from 1 up."""
     return isinstance(value, int) and not isinstance(value, bool) and value >= 1
-
-
-def is_in_event_loop() -> bool:
-    """Whether the caller runs on a thread whose event loop is running."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

@@ -14,6 +14,7 @@ from memotel.credentials import Credential, account_key, are_headers, exists, ma
 from memotel.errors import ConfigurationError
 from memotel.outcomes import Adapter, Provider
 from memotel.places import MEMORY, place_of
+from memotel.wording import kind_of
 
 Redact = Callable[[str], str | None]
 OnFull = Literal["drop_newest", "raise"]
@@ -32,7 +33,7 @@ def check(is_allowed: bool, name: str, value: object, allowed: str) -> None:
 def check_kind(is_allowed: bool, name: str, value: object, allowed: str) -> None:
     """As `check`, for a value that may hold a secret: only its type is named."""
     if not is_allowed:
-        what = "such text" if isinstance(value, str) else f"such a {type(value).__name__}"
+        what = "this text (which is not shown)" if isinstance(value, str) else kind_of(value)
         raise ConfigurationError(f"{name} must be {allowed}, not {what}")
 
 
@@ -60,7 +61,7 @@ def _positive(name: str, value: object) -> None:
 
 
 def _duration(name: str, value: object, least: float = math.ulp(0.0)) -> None:
-    allowed = "0 or more" if least == 0 else "a number above 0"
+    allowed = f"a number of seconds {'from 0 up' if least == 0 else 'above 0'}"
     if _between(value, MAX_DURATION_S, math.inf):
         allowed = f"a number of seconds, at most {MAX_DURATION_S:,.0f}"
     check(_between(value, least, MAX_DURATION_S), name, value, allowed)
@@ -81,7 +82,7 @@ def _boolean(name: str, value: object) -> None:
 
 def _name(name: str, value: object) -> None:
     is_text = isinstance(value, str) and bool(value.strip())
-    check(value is None or is_text, name, value, "text that is not empty")
+    check(value is None or is_text, name, value, "a text that is not empty")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +98,8 @@ class RecallPolicy:
     max_context_chars: int = 8_000
 
     def __post_init__(self) -> None:
-        _duration("recall_timeout", self.budget_s)
-        _duration("search_timeout", self.search_budget_s)
+        _duration("budget_s", self.budget_s)
+        _duration("search_budget_s", self.search_budget_s)
         _count("top_k", self.top_k)
         _count("min_prompt_chars", self.min_prompt_chars, 0)
         if self.min_score is not None:
@@ -220,8 +221,8 @@ class OutboxPolicy:
 
     def __post_init__(self) -> None:
         place_of(self.url)
-        _count("outbox_max_writes", self.max_writes)
-        _count("outbox_max_bytes", self.max_bytes)
+        _count("max_writes", self.max_writes)
+        _count("max_bytes", self.max_bytes)
         _count("max_dead_letters", self.max_dead_letters)
         for name in ("dead_letter_max_age_s", "adopt_interval_s", "log_interval_s"):
             _duration(name, getattr(self, name))
@@ -257,7 +258,7 @@ class NetworkPolicy:
 
     def __post_init__(self) -> None:
         check(self.engine in get_args(Engine), "engine", self.engine, _listed(get_args(Engine)))
-        _duration("keepalive", self.keepalive_s)
+        _duration("keepalive_s", self.keepalive_s)
         _count("max_response_bytes", self.max_response_bytes)
         _boolean("propagate", self.propagate)
         allowed = "a mapping of text to text, of names that are not empty and without line breaks"
@@ -358,7 +359,7 @@ class ClientSettings:
         parts = url_parts(self.base_url)
         if parts is None or "@" in parts.netloc or not set("?#").isdisjoint(self.base_url):
             url: object = self.base_url
-            shown = masked(url) if isinstance(url, str) else f"a {type(url).__name__}"
+            shown = masked(url) if isinstance(url, str) else kind_of(url)
             allowed = "a host, no user information, query or fragment, and a valid port if any"
             raise ConfigurationError(
                 f"{name} must be an http:// or https:// URL, not {shown} ({allowed})"

@@ -10,6 +10,7 @@ from typing import NoReturn, Self
 from urllib.parse import SplitResult, urlsplit
 
 from memotel.errors import ConfigurationError
+from memotel.wording import kind_of
 
 _NAME = re.compile(r"[a-z0-9.:/-]{0,20}")  # no key of a service: these have a prefix and a "_"
 CredentialCallable = Callable[[], str | Awaitable[str]]
@@ -91,7 +92,7 @@ def carried(name: str, value: object) -> str:
     key = value.strip() if isinstance(value, str) else ""
     if key and all(" " <= char <= "~" for char in key):
         return key
-    got = f"a {type(value).__name__}"
+    got = kind_of(value)
     if isinstance(value, str):
         got = "text with other characters" if key else "an empty value"
     raise ConfigurationError(f"{name} must be a key of printable ASCII characters, not {got}")

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from memotel import facades, runtime
 from memotel.deadline import monotonic
+from memotel.errors import ConfigurationError, InvalidRequestError
 from memotel.telemetry import guard
 from memotel.telemetry.tracing import current_ids
 
@@ -64,6 +65,15 @@ def fault_of(error: BaseException) -> str:
     if frame is None:
         return type(error).__name__
     return f"{type(error).__name__} in {Path(frame.tb_frame.f_code.co_filename).name}:{frame.tb_lineno}"
+
+
+def refusal_of(error: BaseException) -> str:
+    """Say why a recall could not be sent, or was refused for good; empty for any other error, and a refused key.
+
+    These texts are memotel's own: a setting and what is wrong with it, or a status.
+    """
+    is_refusal = isinstance(error, ConfigurationError | InvalidRequestError)
+    return f"a recall was refused: {error}" if is_refusal else ""
 
 
 GOOD = frozenset(

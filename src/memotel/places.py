@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from memotel.errors import ConfigurationError
+from memotel.wording import kind_of
 
 MEMORY: Final = "memory"
 ALLOWED: Final = "'memory' or 'sqlite:///absolute/path/of/a/directory'"
@@ -88,7 +89,7 @@ def _parsed(url: object) -> Place:
 def _shown(url: object) -> str:
     """Show what was given; a URL of another kind may hold a password."""
     if not isinstance(url, str):
-        return f"a {type(url).__name__}"
+        return kind_of(url)
     scheme, separator, _ = url.partition("://")
     return repr(f"{scheme}://...") if separator and scheme != "sqlite" else repr(url)
 

@@ -23,6 +23,7 @@ from memotel.config import (
 from memotel.credentials import Credential, CredentialCallable, carried
 from memotel.errors import ConfigurationError
 from memotel.outcomes import Adapter, Provider
+from memotel.wording import did_you_mean, with_article
 
 DEFAULT_URLS = {
     Provider.MEMORYSYNC: "https://api.memorysync.io",
@@ -31,6 +32,10 @@ DEFAULT_URLS = {
 URL_VARIABLES = {
     Provider.MEMORYSYNC: "MEMORYSYNC_BASE_URL",
     Provider.REKALL: "REKALL_API_URL",
+}
+URL_ARGUMENTS = {
+    Provider.MEMORYSYNC: "base_url",
+    Provider.REKALL: "api_url",
 }
 KEY_VARIABLES = {
     Provider.MEMORYSYNC: "MEMORYSYNC_API_KEY",
@@ -148,24 +153,57 @@ def resolve(
     `retry=`, `permits=`, `writes=`, `outbox_policy=`, `network=`, `watchdog=`); None means not given. Raises `ConfigurationError`.
     """
     env = environ if environ is not None else read_environment()
+    check(provider in list(Provider), "provider", provider, f"one of {', '.join(Provider)}")
+    check(adapter in list(Adapter), "adapter", adapter, f"one of {', '.join(Adapter)}")
+    service = Provider(provider)
     values = {name: value for name, value in given.items() if value is not None}
     unknown = sorted(values.keys() - _KNOWN)
     if unknown:
-        raise ConfigurationError(
-            f"{unknown[0]} is not a setting; allowed: {', '.join(sorted(_KNOWN))}"
-        )
+        raise ConfigurationError(_unknown(unknown[0], service))
     variables = _ours(env)
-    return ClientSettings(
-        provider=provider,
-        adapter=adapter,
-        base_url=_url(url, env, provider),
-        credential=_given_credential(api_key, api_key_file)
-        or (None if values.get("headers") else _credential_from(env, provider)),
-        switches=switches(variables),
-        redact=values.get("redact"),  # type: ignore[arg-type] # checked by use; any callable will do
-        **_policies(values, variables),  # type: ignore[arg-type] # each value is validated by its own policy
-        **_chosen(ClientSettings, values, variables),  # type: ignore[arg-type] # each value was parsed as its setting says
+    try:
+        return ClientSettings(
+            provider=service,
+            adapter=Adapter(adapter),
+            base_url=_url(url, env, service),
+            credential=_given_credential(api_key, api_key_file)
+            or (None if values.get("headers") else _credential_from(env, service)),
+            switches=switches(variables),
+            redact=values.get("redact"),  # type: ignore[arg-type] # checked by use; any callable will do
+            **_policies(values, variables),  # type: ignore[arg-type] # each value is validated by its own policy
+            **_chosen(ClientSettings, values, variables),  # type: ignore[arg-type] # each value was parsed as its setting says
+        )
+    except ConfigurationError as error:
+        source = "" if url else URL_VARIABLES[service]
+        told = _as_given(str(error), values, variables, source if env.get(source) else "")
+        raise ConfigurationError(told) from None
+
+
+def _unknown(name: str, provider: Provider) -> str:
+    """Say that there is no such setting here, and which was probably meant."""
+    other = next(each for each in Provider if each is not provider)
+    if name == URL_ARGUMENTS[other]:
+        own = f"the address of {provider} is {URL_ARGUMENTS[provider]} (url in Agent Framework)"
+        return f"{name} is not a setting of {provider}: {own}"
+    near = did_you_mean(name, _KNOWN | {"api_key", "api_key_file"})
+    return (
+        f"{name} is not a setting here{near or '; the settings are ' + ', '.join(sorted(_KNOWN))}"
     )
+
+
+def _as_given(
+    text: str, values: Mapping[str, object], variables: Mapping[str, str], url_variable: str
+) -> str:
+    """Name the setting as its user knows it in a message that names a policy's field, and the variable it came from."""
+    name, _, rest = text.partition(" ")
+    for setting in SETTINGS:
+        if name in (setting.name, setting.field):
+            if setting.name in values:
+                return f"{setting.name} {rest}"
+            if variables.get(setting.variable, "").strip():
+                return f"{setting.variable}: {setting.name} {rest}"
+    is_from_variable = url_variable and name in URL_ARGUMENTS.values()
+    return f"{url_variable}: {text}" if is_from_variable else text
 
 
 def _ours(env: Mapping[str, str]) -> dict[str, str]:
@@ -262,7 +300,7 @@ def _policies(values: Mapping[str, object], env: Mapping[str, str]) -> dict[str,
 def _whole(name: str, policy: type, values: Mapping[str, object]) -> object:
     """Return a policy that was given as a whole, which leaves no room for one of its settings beside it."""
     value = values[name]
-    check_kind(isinstance(value, policy), name, value, f"a {policy.__name__}")
+    check_kind(isinstance(value, policy), name, value, with_article(policy.__name__))
     singles = [setting.name for setting in _SETTINGS_OF.get(policy, ())]
     singles += _DIRECT if policy is NetworkPolicy else ()
     beside = [single for single in singles if single in values]

@@ -57,3 +57,12 @@ async def share_loop() -> None:
     await asyncio.sleep(0)
     while not current.has_room():  # noqa: ASYNC110 # it is rounds that are waited for
         await asyncio.sleep(0)
+
+
+def is_in_event_loop() -> bool:
+    """Whether the caller runs on a thread whose event loop is running."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

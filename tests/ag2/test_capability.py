@@ -86,7 +86,7 @@ def test_user_id_is_required() -> None:
         ({"context_template": "nothing"}, "context_template must be a text that holds {context}"),
         ({"source": ""}, "source must be a text"),
         ({"top_k": 0}, "top_k must be a whole number from 1 up, not 0"),
-        ({"recall_timeout": 0}, "recall_timeout must be a number above 0, not 0"),
+        ({"recall_timeout": 0}, "recall_timeout must be a number of seconds above 0, not 0"),
         ({"recall_timeout": "soon"}, "recall_timeout must be"),
         ({"min_prompt_chars": -1}, "min_prompt_chars must be"),
         ({"min_score": 2}, "min_score must be a number from 0 to 1, not 2"),

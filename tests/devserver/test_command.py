@@ -89,10 +89,11 @@ def test_taken_port_is_one_clear_line() -> None:
     ("arguments", "message"),
     [
         (("--fault", "flood"), "kind='flood' is not one of"),
-        (("--host", "0.0.0.0"), "allow_remote is needed"),
-        (("--quota", "-1"), "adds=-1 must not be negative"),
-        (("--port", "0", "--db", "/no/such/folder/file"), "unable to open database file"),
-        (("--port", "0", "--ca-file", "/no/such/folder/ca.pem"), "No such file or directory"),
+        (("--host", "0.0.0.0"), "--allow-remote) is needed"),
+        (("--port", "0", "--db", "/no/such/folder/file"), "--db /no/such/folder/file: unable to"),
+        (("--port", "0", "--ca-file", "/no/such/folder/ca.pem"), "--ca-file /no/such/folder/ca.p"),
+        (("--host", "nobody.invalid"), "--host nobody.invalid: "),
+        (("--fault", "delay:delay_s=x"), "delay_s='x' must be a number"),
     ],
 )
 def test_wrong_options_are_one_clear_line(arguments: tuple[str, ...], message: str) -> None:

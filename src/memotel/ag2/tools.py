@@ -10,6 +10,7 @@ from memotel.memory.tools import (
     MemoryTools,
     memory_tools,
 )
+from memotel.wording import kind_of
 
 
 class Caller(Protocol):
@@ -35,8 +36,15 @@ def register_memory_tools(
 ) -> MemoryTools:
     """Register `search_memory(query, limit=5)` and `save_memory(text)`; caller and executor may be one agent.
 
-    `is_async` registers the twins that do not block the loop of an asynchronous chat, under the same names.
+    `is_async` registers the twins that do not block the loop of an asynchronous chat, under the same names. Raises
+    TypeError for what is no memory or no agent.
     """
+    for role, agent, method in (
+        ("caller", caller, "register_for_llm"),
+        ("executor", executor, "register_for_execution"),
+    ):
+        if not callable(getattr(agent, method, None)):
+            raise TypeError(f"{role} must be an AG2 ConversableAgent, not {kind_of(agent)}")
     tools = memory_tools(memory)
     search = tools.asearch_memory if is_async else tools.search_memory
     save = tools.asave_memory if is_async else tools.save_memory

@@ -93,12 +93,16 @@ class MemoryContextProvider(MemorySurface, ContextProvider):
             **options,
         )
         session = "" if session_id is None else checked_id("session_id", session_id)
-        ContextProvider.__init__(self, source_id or f"memotel_{known.provider}")
+        if source_id is None:
+            source_id = f"memotel_{known.provider}"
+        ContextProvider.__init__(self, checked_id("source_id", source_id))
         MemorySurface.__init__(
             self, MemoryClient(settings), scope=Scope(user_id, session), source=source
         )
         self._placement = placement
-        self._template = ContextTemplate(context_template or known.template)
+        self._template = ContextTemplate(
+            known.template if context_template is None else context_template
+        )
         self._keeper = Keeper(self.client, kept_speakers(persist_roles), source)
         self._guard = Guard(self.client)
         self._run_scopes: WeakKeyDictionary[SessionContext, Scope] = WeakKeyDictionary()

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from memotel.config import check
+from memotel.memory.scopes import checked_id
 from memotel.outcomes import Provider
 
 
@@ -41,5 +42,7 @@ def service_of(name: str, user_id: str) -> Service:
     """Return the service of that name; raises `ConfigurationError` for an unknown one, or one that lacks its user."""
     check(name in list(Provider), "service", name, "'memorysync' or 'rekall'")
     service = SERVICES[Provider(name)]
-    check(bool(user_id.strip()) or not service.needs_user, "user_id", user_id, "the user's id")
+    if service.needs_user:
+        checked_id("user_id", user_id)
+    check(isinstance(user_id, str), "user_id", user_id, "a text")
     return service

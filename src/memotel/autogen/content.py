@@ -18,6 +18,7 @@ from typing import Any
 from memotel.autogen.compat import MemoryContent, MemoryMimeType
 from memotel.errors import InvalidRequestError
 from memotel.values import Json, Memory
+from memotel.wording import kind_of
 
 MIME_KEY = "mime_type"
 """Metadata field in which a type other than plain text is kept beside the text."""
@@ -31,6 +32,9 @@ def mime_of(content: MemoryContent) -> str:
 
 def to_text(content: MemoryContent) -> str:
     """Return the text that stands for `content`; raises `InvalidRequestError` where none does."""
+    given: object = content
+    if not hasattr(given, "content"):
+        raise _refused(f"content must be a MemoryContent, not {kind_of(given)}")
     value: object = content.content
     if isinstance(value, str):
         return value

@@ -105,7 +105,8 @@ class AgentMemory(Memory, Component[MemoryConfig]):
         metadata["message_id"] says that two are the same. A token that is cancelled meanwhile raises `CancelledError`;
         the item may be kept all the same.
         """
-        message_id = (content.metadata or {}).get("message_id") or uuid.uuid4().hex
+        message_id = (getattr(content, "metadata", None) or {}).get("message_id")
+        message_id = message_id or uuid.uuid4().hex
         await self.deliver(content, str(message_id), cancellation_token)
 
     async def deliver(
@@ -131,7 +132,9 @@ class AgentMemory(Memory, Component[MemoryConfig]):
         return await abandonable(self._client.adeliver(turn, timeout_s), cancellation_token)
 
     def _whole(self, text: str) -> str:
-        """Return the text; raises `InvalidRequestError` where the service would keep a part of it only."""
+        """Return the text; raises `InvalidRequestError` where the service would keep none or a part of it only."""
+        if not text.strip():
+            raise InvalidRequestError("content must be a text that is not empty", status_code=0)
         most = self._client.max_turn_chars
         if len(text) > most:
             raise InvalidRequestError(

@@ -8,6 +8,7 @@ from memotel.autogen.component import MemorySyncConfig, RekallConfig
 from memotel.autogen.memory import AgentMemory
 from memotel.autogen.messages import Placement
 from memotel.errors import ConfigurationError
+from memotel.memory.scopes import checked_id
 from memotel.outcomes import Provider, Speaker
 
 
@@ -131,8 +132,7 @@ class MemorySyncMemory(AgentMemory):
         name: str | None = None,
         **settings: Unpack[Settings],
     ) -> None:
-        if not user_id:
-            raise ConfigurationError("user_id must be given: MemorySync keeps one memory a user")
+        checked_id("user_id", user_id)
         super().__init__(
             url=base_url,
             api_key=api_key,

@@ -17,6 +17,7 @@ from memotel.autogen.compat import (
 from memotel.autogen.memory import AgentMemory
 from memotel.errors import ConfigurationError, MemotelError
 from memotel.outcomes import WriteOutcome
+from memotel.wording import kind_of
 
 if TYPE_CHECKING or HAS_AUTOGEN:
     from autogen_core.tools import FunctionTool
@@ -91,7 +92,13 @@ class SaveMemoryTool(_MemoryTool):
 
 
 def create_memory_tools(memory: AgentMemory) -> list[FunctionTool]:
-    """Return the tools `search_memory` and `save_memory` over a memory: `AssistantAgent(..., tools=[...])`."""
+    """Return the tools `search_memory` and `save_memory` over a memory: `AssistantAgent(..., tools=[...])`.
+
+    Raises TypeError for an object that is no memory.
+    """
+    given: object = memory
+    if not isinstance(given, AgentMemory):
+        raise TypeError(f"memory must be a RekallMemory or MemorySyncMemory, not {kind_of(given)}")
     return [SearchMemoryTool(memory), SaveMemoryTool(memory)]
 
 

@@ -50,7 +50,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             prometheus_port=options.metrics_port,
         )
     except ConfigurationError as error:
-        sys.stderr.write(f"memotel demo: {error}\n")
+        told = str(error).replace("prometheus_", "--metrics-")
+        sys.stderr.write(f"memotel demo: {told}\n")
         return EXIT_USAGE
     try:
         with DevServer() as server:

@@ -4,6 +4,7 @@ import argparse
 import errno
 import shutil
 import signal
+import socket
 import sqlite3
 import sys
 import threading
@@ -16,6 +17,7 @@ from memotel.devserver.routes import Service
 from memotel.devserver.server import DevServer
 
 DEFAULT_PORT: Final = 9876
+MAX_PORT: Final = 65_535
 EXIT_USAGE: Final = 2
 
 
@@ -25,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         server = _started(options)
     except (OSError, ValueError, sqlite3.Error) as error:
-        sys.stderr.write(f"memotel devserver: {_reason(error, options.port)}\n")
+        sys.stderr.write(f"memotel devserver: {_reason(error, options)}\n")
         return EXIT_USAGE
     with server:
         _say(_banner(server, options))
@@ -65,7 +67,9 @@ def _parser() -> argparse.ArgumentParser:
         "Relevance is words in common (BM25, mapped to 0..1): no memory product.",
     )
     parser.add_argument("--host", default="localhost", help="default: %(default)s")
-    parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="default: %(default)s")
+    parser.add_argument(
+        "--port", type=_port, default=DEFAULT_PORT, help="0 = a free one; default: %(default)s"
+    )
     parser.add_argument("--allow-remote", action="store_true", help="allow a host not loopback")
     parser.add_argument("--tls", action="store_true", help="https with a throwaway authority")
     parser.add_argument("--ca-file", help="also write its certificate (PEM) there; implies --tls")
@@ -78,16 +82,39 @@ def _parser() -> argparse.ArgumentParser:
         metavar="KIND:FIELD=VALUE,...",
         help="a fault (repeatable), such as delay:on=recalls,delay_s=2 or status:status=503",
     )
-    parser.add_argument("--quota", type=int, help="MemorySync writes per key, then silence")
+    parser.add_argument("--quota", type=_count, help="MemorySync writes per key, then silence")
     parser.add_argument("--free-plan", action="store_true", help="the free plans' rate limits")
     parser.add_argument("--seed", type=int, default=0, help="of random delays")
     return parser
 
 
-def _reason(error: Exception, port: int) -> str:
-    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
-        return f"port {port} is taken: stop what listens there, or choose another with --port"
-    return str(error)
+def _port(text: str) -> int:
+    if not (text.isdecimal() and int(text) <= MAX_PORT):
+        raise argparse.ArgumentTypeError(f"must be a port from 0 to {MAX_PORT}, not {text!r}")
+    return int(text)
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be a whole number from 0 up, not {text!r}")
+    return int(text)
+
+
+def _reason(error: Exception, options: argparse.Namespace) -> str:
+    """Say which option cannot be used, and why."""
+    if isinstance(error, sqlite3.Error):
+        return f"--db {options.db}: {error}; give a file in a folder that is there"
+    if isinstance(error, socket.gaierror):
+        return f"--host {options.host}: {error.strerror}"
+    if not isinstance(error, OSError):
+        return str(error)
+    if error.errno == errno.EADDRINUSE:
+        return (
+            f"port {options.port} is taken: stop what listens there, or choose another with --port"
+        )
+    if options.ca_file is not None and error.filename is not None:
+        return f"--ca-file {options.ca_file}: {error.strerror}"
+    return f"--host {options.host} --port {options.port}: {error.strerror}"
 
 
 def _banner(server: DevServer, options: argparse.Namespace) -> str:

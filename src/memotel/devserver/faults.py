@@ -176,6 +176,15 @@ _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
 }
 
 
+_KINDS: Final[Mapping[tuple[type, ...], str]] = {
+    (str,): "a text",
+    (bool,): "true or false",
+    (int,): "a whole number",
+    (int, float): "a number",
+    (list, tuple): "two numbers",
+}
+
+
 def fault_from(fields: Mapping[str, object]) -> Fault:
     """Read a fault from the fields of a JSON object.
 
@@ -195,7 +204,7 @@ def fault_from(fields: Mapping[str, object]) -> Fault:
 def _check_type(name: str, value: object) -> None:
     is_number_for_bool = isinstance(value, bool) and bool not in _TYPES[name]
     if is_number_for_bool or not isinstance(value, _TYPES[name]):
-        raise ValueError(f"{name}={value!r} has a wrong type")
+        raise ValueError(f"{name}={value!r} must be {_KINDS[_TYPES[name]]}")
 
 
 def _pair(name: str, value: object) -> tuple[float, float]:

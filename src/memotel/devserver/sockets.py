@@ -21,7 +21,8 @@ def bind(host: str, port: int, *, allow_remote: bool) -> list[socket.socket]:
     addresses = dict.fromkeys((family, str(address[0])) for family, *_, address in found)
     for _, address in addresses:
         if not (allow_remote or ipaddress.ip_address(address.partition("%")[0]).is_loopback):
-            raise ValueError(f"host={host!r} is reachable from outside: allow_remote is needed")
+            needed = "allow_remote (--allow-remote) is needed"
+            raise ValueError(f"host={host!r} is reachable from outside: {needed}")
     sockets: list[socket.socket] = []
     absent: list[OSError] = []
     for family, address in addresses:

@@ -44,8 +44,7 @@ def _parser() -> argparse.ArgumentParser:
         "--provider",
         action="append",
         default=[],
-        type=Provider,
-        choices=list(Provider),
+        choices=[provider.value for provider in Provider],
         metavar="|".join(Provider),
         help="examine this service only (may be repeated)",
     )
@@ -59,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _options(given: argparse.Namespace) -> Options:
     return Options(
-        providers=tuple(dict.fromkeys(given.provider)),
+        providers=tuple(dict.fromkeys(map(Provider, given.provider))),
         url=given.base_url,
         key_file=given.api_key_file,
         write_user=given.user if given.write_probe else None,

@@ -54,7 +54,7 @@ class Maker:
         except ImportError:
             package = "memotel[fast]" if engine == "aiohttp" else engine
             raise ConfigurationError(
-                f"engine is {engine!r}, which is not installed: pip install {package}"
+                f"http_engine is {engine!r}, which is not installed: pip install {package}"
             ) from None
 
     def _pooled(self, route: Route, engine: str) -> Carrier:

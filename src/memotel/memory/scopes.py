@@ -56,7 +56,11 @@ def new_session_id() -> str:
 
 
 def scope_of(user_id: str, session_id: str | None) -> Scope:
-    """Return the scope of a memory, with a session of its own where none is given."""
+    """Return the scope of a memory, with a session of its own where none is given.
+
+    `user_id` may be empty where the service knows the user by the key; None is no user.
+    """
+    check(isinstance(user_id, str), "user_id", user_id, "a text")
     if session_id is None:
         return Scope(user_id, new_session_id())
     return Scope(user_id, checked_id("session_id", session_id))

@@ -8,6 +8,7 @@ from memotel.errors import MemotelError
 from memotel.memory.surface import MemorySurface
 from memotel.outcomes import Outcome, WriteOutcome
 from memotel.values import Json, WriteAnswer
+from memotel.wording import kind_of
 
 MAX_LIMIT = 50
 
@@ -34,7 +35,10 @@ class MemoryTools:
 
 
 def memory_tools(memory: MemorySurface) -> MemoryTools:
-    """Return the tools of a memory as plain functions."""
+    """Return the tools of a memory as plain functions. Raises TypeError for an object that is no memory."""
+    given: object = memory
+    if not isinstance(given, MemorySurface):
+        raise TypeError(f"memory must be one of memotel's, not {kind_of(given)}")
 
     def search_memory(query: Query, limit: Limit = 5) -> str:
         """Search what is remembered about this user."""

@@ -69,8 +69,10 @@ def parse(argv: Sequence[str] | None) -> Options:
 
 def _directory(parser: argparse.ArgumentParser, text: str) -> Path:
     """Return the directory that is meant; the outbox's own setting will do."""
+    if not text.strip():
+        _fail(parser, "DIRECTORY is empty: give the one that outbox= or MEMOTEL_OUTBOX names")
     path = Path(text)
-    if text.startswith("sqlite:"):
+    if "://" in text:
         try:
             place = place_of(text)
         except ConfigurationError as error:

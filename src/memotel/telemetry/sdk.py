@@ -12,6 +12,7 @@ from opentelemetry import metrics, trace
 from opentelemetry.metrics import NoOpMeterProvider
 
 from memotel import runtime
+from memotel.config import check
 from memotel.errors import ConfigurationError
 from memotel.settings import read_environment
 from memotel.telemetry.guard import guarded
@@ -55,6 +56,10 @@ def setup(
 
     Raises `ConfigurationError`: a taken port, a missing extra, an application that has its own providers.
     """
+    for name, text in (("service_name", service_name), ("prometheus_host", prometheus_host)):
+        check(text is None or isinstance(text, str), name, text, "a text")
+    is_path = targets_file is None or isinstance(targets_file, str | Path)
+    check(is_path, "targets_file", targets_file, "a path that can be written")
     path = Path(targets_file) if targets_file is not None else None
     wishes = Wishes(service_name, prometheus_port, prometheus_host, path, registry)
     with runtime.current().lock:
