@@ -7,6 +7,7 @@ label names are in `memotel.telemetry.names`; label values are enum members or p
 import threading
 from collections.abc import Callable, Iterable
 
+from memotel.locks import calm
 from memotel.outcomes import Word
 
 Labels = tuple[str, ...]
@@ -90,7 +91,7 @@ class Counts:
 
     def is_first(self, *labels: str) -> bool:
         """Whether these counters are asked this for the first time; the next time they are not."""
-        with self._lock:
+        with calm(self._lock):
             is_new = labels not in self._known
             self._known.add(labels)
             return is_new
@@ -101,23 +102,23 @@ class Counts:
 
     def series(self, name: Count | Gauge, *labels: str) -> Series:
         """Return one series, for `move`: who moves it often need not look for it each time. It exists from now on."""
-        with self._lock:
+        with calm(self._lock):
             return self._found(name, labels)
 
     def add(self, name: Count | Gauge, *labels: str, by: float = 1) -> None:
         """Add `by` to one series."""
-        with self._lock:
+        with calm(self._lock):
             self._found(name, labels).value += by
 
     def apply(self, *changes: tuple[Count | Gauge, Labels, float]) -> None:
         """Add several changes as one: no snapshot sees some of them without the others."""
-        with self._lock:
+        with calm(self._lock):
             for name, labels, by in changes:
                 self._found(name, labels).value += by
 
     def move(self, *moves: tuple[Series, float]) -> None:
         """Do as `apply` does, with series of these counts that are at hand."""
-        with self._lock:
+        with calm(self._lock):
             for series, by in moves:
                 series.value += by
 
@@ -129,17 +130,17 @@ class Counts:
 
     def add_source(self, source: GaugeSource) -> None:
         """Have `source` asked for gauges at each snapshot; values of equal labels are added up, or as `_MERGES` says."""
-        with self._lock:
+        with calm(self._lock):
             self._sources.append(source)
 
     def remove_source(self, source: GaugeSource) -> None:
         """Ask `source` no more; nothing happens where it was not asked before."""
-        with self._lock:
+        with calm(self._lock):
             self._sources = [each for each in self._sources if each != source]
 
     def snapshot(self) -> dict[Count | Gauge, dict[Labels, float]]:
         """Return every series now, as `{name: {labels: value}}`."""
-        with self._lock:
+        with calm(self._lock):
             values = [(key, series.value) for key, series in self._series.items()]
             sources = list(self._sources)
         result: dict[Count | Gauge, dict[Labels, float]] = {}
@@ -154,7 +155,7 @@ class Counts:
 
     def total(self, name: Count | Gauge, *labels: str) -> float:
         """Return the sum of the series whose labels start with `labels`."""
-        with self._lock:
+        with calm(self._lock):
             return sum(
                 series.value
                 for (key, found), series in self._series.items()

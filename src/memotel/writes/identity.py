@@ -3,6 +3,7 @@
 import threading
 from typing import NamedTuple
 
+from memotel.locks import calm
 from memotel.outcomes import DedupeKind, Speaker
 from memotel.values import Turn
 from memotel.writes.history import History, View, is_same
@@ -41,7 +42,7 @@ class Sightings:
                 and more may have been said since.
         """
         view = None if history is None else _view(turn, history, at)
-        with self._lock:
+        with calm(self._lock):
             if turn.message_id is not None and turn.speaker is not Speaker.AI:
                 return self._by_id(turn, turn.message_id, view)
             occurrence = self._occurrences.number(turn, view)
@@ -50,12 +51,12 @@ class Sightings:
 
     def note(self, key: str, observer: str) -> None:
         """Recognise an utterance from now on that another process has accepted."""
-        with self._lock:
+        with calm(self._lock):
             self._known.see(key, observer)
 
     def forget(self, key: str) -> None:
         """Let the same utterance be written again: its write failed for good."""
-        with self._lock:
+        with calm(self._lock):
             self._known.forget(key)
 
     def _by_id(self, turn: Turn, message_id: str, view: View | None) -> Sighting:

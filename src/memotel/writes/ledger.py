@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from memotel.counts import Counts
+from memotel.locks import calm
 from memotel.outcomes import (
     Adapter,
     DedupeKind,
@@ -76,7 +77,7 @@ class Ledger:
     ) -> Entry | NotTaken:
         """Take a write in and call `then` with its entry, in order; or change nothing, and say why."""
         size = size_bytes(write)
-        with self._lock:
+        with calm(self._lock):
             if self._is_closed or self._is_full(size):
                 return NotTaken.CLOSED if self._is_closed else NotTaken.FULL
             entry = self._outbox.put(write, expires_at, size)
@@ -96,7 +97,7 @@ class Ledger:
         Returns:
             the rows that are kept here now, and the entries that are new: a key that waited here already has none.
         """
-        with self._lock:
+        with calm(self._lock):
             fitting = [] if self._is_closed else self._fitting(rows, max_parked)
             entries = self._outbox.adopt(fitting) if fitting else None
             if entries is None:
@@ -125,12 +126,12 @@ class Ledger:
 
     def adopt_dead(self, adopt: Callable[[], T]) -> T:
         """Run what takes dead letters over, as one step with everything else."""
-        with self._lock:
+        with calm(self._lock):
             return adopt()
 
     def hand_over(self) -> int:
         """Count what is left as handed over, and forget it: whoever has the outbox next delivers it. Return how many."""
-        with self._lock:
+        with calm(self._lock):
             parked, size = self._outbox.parked, self._outbox.size_bytes
             left = self._outbox.hand_over()
             if not left:
@@ -143,7 +144,7 @@ class Ledger:
 
     def accept_and_drop(self, write: Write) -> None:
         """Count a write that a full outbox accepts only to drop it."""
-        with self._lock:
+        with calm(self._lock):
             self._accepted += 1
             self._ended[WriteOutcome.DROPPED] += 1
             self._outbox.note_dropped()
@@ -151,7 +152,7 @@ class Ledger:
 
     def end(self, entry: Entry, outcome: WriteOutcome, cause: str = "") -> bool:
         """Count the end of an entry; return False, changing nothing, if it had ended already."""
-        with self._lock:
+        with calm(self._lock):
             if entry.is_ended:
                 return False
             self._outbox.end(entry, outcome, cause)
@@ -162,7 +163,7 @@ class Ledger:
 
     def park(self, entry: Entry, now: float) -> None:
         """Note that an entry waits for a quota."""
-        with self._lock:
+        with calm(self._lock):
             if entry.is_ended or entry.parked_at is not None:
                 return
             self._outbox.park(entry)
@@ -172,7 +173,7 @@ class Ledger:
 
     def unpark(self, entry: Entry, expires_at: float) -> None:
         """Note that an entry may be sent again; its age counts anew, so that the wait does not expire it."""
-        with self._lock:
+        with calm(self._lock):
             if entry.is_ended or entry.parked_at is None:
                 return
             entry.parked_at = None
@@ -182,7 +183,7 @@ class Ledger:
 
     def close(self) -> None:
         """Take nothing more in."""
-        with self._lock:
+        with calm(self._lock):
             self._is_closed = True
 
     @property
@@ -209,7 +210,7 @@ class Ledger:
 
     def totals(self) -> Totals:
         """Return the books of this instant."""
-        with self._lock:
+        with calm(self._lock):
             return Totals(
                 accepted=self._accepted,
                 adopted=self._adopted,
@@ -222,54 +223,54 @@ class Ledger:
 
     def oldest(self) -> Entry | None:
         """Return the entry that expires first, parked ones apart."""
-        with self._lock:
+        with calm(self._lock):
             return self._outbox.oldest()
 
     def oldest_parked(self) -> Entry | None:
         """Return the entry that has been parked longest."""
-        with self._lock:
+        with calm(self._lock):
             return self._outbox.oldest_parked()
 
     def entries(self) -> list[Entry]:
         """Return everything that waits or is parked, oldest first."""
-        with self._lock:
+        with calm(self._lock):
             return self._outbox.entries()
 
     def unkept(self) -> list[Entry]:
         """Return what would be lost if the process ended now."""
-        with self._lock:
+        with calm(self._lock):
             return self._outbox.unkept()
 
     def withdrawn(self) -> list[Entry]:
         """Return the entries that somebody has removed from the outbox since this was last asked."""
         if not self._outbox.was_touched():
             return []
-        with self._lock:
+        with calm(self._lock):
             return self._outbox.withdrawn()
 
     def overdue(self, now: float) -> list[Entry]:
         """Return adopted entries that are too old though younger ones wait before them."""
-        with self._lock:
+        with calm(self._lock):
             return self._outbox.overdue(now)
 
     def mend(self) -> bool:
         """Bring what is kept up to date, one step; return whether there is more to do."""
-        with self._lock:
+        with calm(self._lock):
             return self._outbox.mend()
 
     def has_room(self) -> bool:
         """Whether at least one more write may wait."""
-        with self._lock:
+        with calm(self._lock):
             return not self._is_closed and not self._is_full(0)
 
     def dead_letters(self, now: float) -> list[DeadLetter]:
         """Return the rejected writes that are kept at wall-clock time `now`, oldest first."""
-        with self._lock:
+        with calm(self._lock):
             return self._outbox.dead_letters(now)
 
     def oldest_accepted_at(self) -> float | None:
         """Return the wall-clock second of the oldest acceptance, parked ones apart."""
-        with self._lock:
+        with calm(self._lock):
             return self._outbox.oldest_accepted_at()
 
     @property

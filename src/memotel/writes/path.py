@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import partial
 
 from memotel.config import OutboxPolicy, Redact, WritePolicy
 from memotel.counts import Counts, Gauge, Labels
@@ -86,6 +87,7 @@ class WritePath:
         self._trace = trace
         self._is_enabled = is_enabled
         self._drains_at_exit = drains_at_exit
+        self._is_registered = False
         self._clocks = clocks or Clocks()
         self._sightings = Sightings(account)
         self._deliveries = Deliveries()
@@ -318,20 +320,21 @@ class WritePath:
 
     def _keep(self, write: Write, future: "Future[Ending] | None") -> Receipt:
         expires_at = self._clocks.monotonic() + self.policy.max_age_s
-        taken = self._ledger.accept(write, expires_at, lambda entry: self._plan(entry, future))
+        plan = self._drain.put if future is None else partial(self._expect, future)
+        taken = self._ledger.accept(write, expires_at, plan)
         if isinstance(taken, NotTaken):
             return self._turn_away(taken, write, future)
-        if self._drains_at_exit:
+        if self._drains_at_exit and not self._is_registered:
             at_exit.register(self)
+            self._is_registered = True
         if future is None:
             self._drain.wake()
         else:
             self._drain.look()
         return Receipt(ReceiptStatus.ACCEPTED, write.key)
 
-    def _plan(self, entry: Entry, future: "Future[Ending] | None") -> None:
-        if future is not None:
-            self._deliveries.expect(entry, future)
+    def _expect(self, future: "Future[Ending]", entry: Entry) -> None:
+        self._deliveries.expect(entry, future)
         self._drain.put(entry)
 
     def _turn_away(self, why: NotTaken, write: Write, future: "Future[Ending] | None") -> Receipt:

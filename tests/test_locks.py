@@ -1,0 +1,55 @@
+"""A lock is taken when it looks free, by one thread at a time, and nobody looks for ever."""
+
+import threading
+
+from memotel.locks import calm
+
+PATIENCE_S = 20.0
+
+
+def test_a_free_lock_is_taken_at_once() -> None:
+    lock = threading.Lock()
+    with calm(lock) as is_taken:
+        assert is_taken
+        assert lock.locked()
+    assert not lock.locked()
+
+
+def test_who_has_looked_often_enough_queues_up() -> None:
+    lock = threading.Lock()
+    taken = threading.Event()
+
+    def take() -> None:
+        with calm(lock):
+            taken.set()
+
+    with lock:
+        assert calm(lock) is lock  # it has looked in vain, and comes back
+        waiting = threading.Thread(target=take)
+        waiting.start()
+        calm(lock)
+        assert not taken.is_set()
+    assert taken.wait(PATIENCE_S)
+    waiting.join(PATIENCE_S)
+
+
+def test_one_thread_at_a_time_has_it() -> None:
+    lock, start = threading.Lock(), threading.Barrier(8)
+    inside: list[int] = []
+    most: list[int] = []
+
+    def work(number: int) -> None:
+        start.wait(PATIENCE_S)
+        for _ in range(500):
+            with calm(lock):
+                inside.append(number)
+                most.append(len(inside))
+                inside.remove(number)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert set(most) == {1}
+    assert len(most) == 8 * 500
