@@ -79,6 +79,32 @@ def test_doctor_finds_a_dead_key(healthy: DevServer, doctor: Doctor, service: st
     assert found.one("state")["data"]["is_key_rejected"] is True
 
 
+@pytest.mark.parametrize(
+    ("variable", "value", "advice"),
+    [
+        ("REKALL_API_URL", "{url}/nowhere", "check the URL"),
+        ("MEMOTEL_CERT", "/no/such.pem", "cert cannot be used: /no/such.pem"),
+    ],
+)
+def test_doctor_says_why_a_recall_is_refused_where_it_is_not_the_key(
+    healthy: DevServer,
+    doctor: Doctor,
+    monkeypatch: pytest.MonkeyPatch,
+    variable: str,
+    value: str,
+    advice: str,
+) -> None:
+    if variable == "MEMOTEL_CERT":
+        monkeypatch.setenv("REKALL_API_URL", healthy.url.replace("http:", "https:"))
+    monkeypatch.setenv(variable, value.format(url=healthy.url))
+
+    found = doctor("--provider", "rekall")
+
+    assert found.one("recall")["data"]["outcome"] == "rejected"
+    assert advice in found.one("recall")["advice"]
+    assert "key" not in found.one("recall")["advice"]
+
+
 def test_doctor_finds_an_unreachable_service(
     healthy: DevServer, doctor: Doctor, nobody: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

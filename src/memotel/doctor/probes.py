@@ -9,7 +9,7 @@ from memotel.deadline import monotonic
 from memotel.doctor.cases import Case
 from memotel.doctor.findings import Finding, Level, Topic
 from memotel.doctor.route import ms
-from memotel.errors import MemotelError
+from memotel.errors import AuthenticationError, MemotelError
 from memotel.outcomes import CircuitState, Outcome, QuotaState, WriteOutcome
 from memotel.values import Json, Scope
 from memotel.writes.stats import WriteStats
@@ -59,6 +59,8 @@ class Probe:
         spent_s = monotonic() - began
         budget_s = self.case.settings.recall.budget_s
         level, advice = _judged(result.outcome, spent_s / budget_s)
+        if result.outcome is Outcome.REJECTED:
+            advice = self._why_rejected()
         is_unsure = result.outcome is Outcome.EMPTY and self.write_user is None
         text = f"{result.outcome} in {ms(spent_s)} of {ms(budget_s)}" + (EMPTY if is_unsure else "")
         data: dict[str, Json] = {
@@ -69,12 +71,20 @@ class Probe:
         }
         return Finding(Topic.RECALL, self.case.provider, level, text, advice, data)
 
+    def _why_rejected(self) -> str:
+        """Ask once more in the way that raises, since a recall says no more than that it was refused."""
+        try:
+            self.client.search(Scope(self.write_user or PROBE_USER, PROBE_USER), PROMPT)
+        except MemotelError as error:
+            return _why(error)
+        return OTHER_ADVICE
+
     def _write(self, user: str) -> Finding:
         began = monotonic()
         try:
             outcome = self.client.save(Scope(user, PROBE_USER), TEXT, source=PROBE_USER).outcome
         except MemotelError as error:
-            return self._written(error.outcome.value, str(error), _advice(error.outcome))
+            return self._written(error.outcome.value, str(error), _why(error))
         text = f"{outcome} in {ms(monotonic() - began)}"
         advice = "" if outcome in WRITTEN else _advice(Outcome(outcome.value))
         return self._written(outcome.value, text, advice)
@@ -109,7 +119,8 @@ def outbox(case: Case, stats: WriteStats) -> Finding:
     text = f"{where}: {totals.pending} waiting, {totals.parked} parked, {stats.dead_letters} dead letters"
     level, advice = Level.OK, ""
     if stats.dead_letters:
-        level, advice = Level.WARNING, "some writes were refused for good: see docs/telemetry.md"
+        level = Level.WARNING
+        advice = "some writes were refused for good; of an outbox on disk: memotel outbox list DIRECTORY --dead"
     if fill > SLOW_SHARE:
         level, advice = Level.WARNING, "it fills up: is the service reachable from the agents?"
     if totals.unaccounted:
@@ -132,6 +143,12 @@ def _judged(outcome: Outcome, share: float) -> tuple[Level, str]:
     if share > SLOW_SHARE:
         return Level.WARNING, "slow: more than half of its budget; see MEMOTEL_RECALL_TIMEOUT"
     return Level.OK, ""
+
+
+def _why(error: MemotelError) -> str:
+    """Return what to do about an error: of a refusal that is not the key's, the refusal itself."""
+    is_of_key = isinstance(error, AuthenticationError) or error.outcome is not Outcome.REJECTED
+    return _advice(error.outcome) if is_of_key else str(error)
 
 
 def _advice(outcome: Outcome) -> str:
