@@ -1,7 +1,7 @@
 """A support bot that serves many people with one agent, and remembers each of them, and only them.
 
+    pip install 'memotel[ag2,devserver]' 'autogen[openai]'
     memotel devserver &                      # or set MEMORYSYNC_BASE_URL and MEMORYSYNC_API_KEY
-    pip install 'memotel[ag2]' 'autogen[openai]'
     OPENAI_API_KEY=... MEMORYSYNC_BASE_URL=http://localhost:9876 MEMORYSYNC_API_KEY=dev \
         python examples/ag2_support_bot.py
 """

@@ -1,7 +1,7 @@
 """An assistant that still knows in the next conversation what it was told in this one.
 
+    pip install 'memotel[autogen,devserver]' 'autogen-ext[openai]'
     memotel devserver &                      # or set REKALL_API_URL and REKALL_API_KEY
-    pip install 'memotel[autogen]' 'autogen-ext[openai]'
     OPENAI_API_KEY=... REKALL_API_URL=http://localhost:9876 REKALL_API_KEY=rk_dev \
         python examples/autogen_assistant.py
 """
