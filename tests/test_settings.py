@@ -165,7 +165,7 @@ def test_address_from_a_variable_is_named_by_it_and_given_by_argument_is_not() -
         ({"top-k": 1}, "top-k is not a setting here; did you mean top_k?"),
         (
             {"base_url": "x"},
-            "base_url is not a setting of rekall: the address of rekall is api_url",
+            "base_url is not a setting of rekall here: its address is api_url",
         ),
         ({"colour": 1}, "colour is not a setting here; the settings are account, "),
     ],

@@ -272,7 +272,7 @@ class NetworkPolicy:
 
     def _check_tls(self) -> None:
         is_verify = exists(self.verify) or isinstance(self.verify, bool | ssl.SSLContext)
-        allowed = "True, False, a CA file or directory that exists, or an SSLContext"
+        allowed = "True, False, a CA file or directory that exists (as text), or an SSLContext"
         check(is_verify, "verify", self.verify, allowed)
         parts = self.cert if isinstance(self.cert, tuple) else (self.cert,)
         is_cert = 0 < len(parts) < 4 and all(isinstance(part, str) and part for part in parts[:2])

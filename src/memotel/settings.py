@@ -181,10 +181,10 @@ def resolve(
 
 def _unknown(name: str, provider: Provider) -> str:
     """Say that there is no such setting here, and which was probably meant."""
-    other = next(each for each in Provider if each is not provider)
-    if name == URL_ARGUMENTS[other]:
-        own = f"the address of {provider} is {URL_ARGUMENTS[provider]} (url in Agent Framework)"
-        return f"{name} is not a setting of {provider}: {own}"
+    own = URL_ARGUMENTS[provider]
+    if name in URL_ARGUMENTS.values():
+        right = "url" if name == own else f"{own} (url in Agent Framework)"
+        return f"{name} is not a setting of {provider} here: its address is {right}"
     near = did_you_mean(name, _KNOWN | {"api_key", "api_key_file"})
     return (
         f"{name} is not a setting here{near or '; the settings are ' + ', '.join(sorted(_KNOWN))}"

@@ -16,5 +16,5 @@ def with_article(noun: str) -> str:
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """Return "; did you mean ...?" with the nearest of the known words, or nothing where none is near."""
-    near = difflib.get_close_matches(word, list(known), n=1)
+    near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.75)
     return f"; did you mean {near[0]}?" if near else ""

@@ -53,10 +53,20 @@ def test_user_of_rekall_that_is_no_text_is_refused_not_taken_for_nobody(
 @pytest.mark.parametrize(
     ("make", "given", "message"),
     [
-        (MEMORYSYNC[0], {"api_url": "http://localhost:1"}, "address of memorysync is base_url"),
-        (MEMORYSYNC[2], {"api_url": "http://localhost:1"}, "address of memorysync is base_url"),
-        (REKALL[0], {"base_url": "http://localhost:1"}, "address of rekall is api_url"),
+        (
+            MEMORYSYNC[0],
+            {"api_url": "http://localhost:1"},
+            "memorysync here: its address is base_url",
+        ),
+        (
+            MEMORYSYNC[2],
+            {"api_url": "http://localhost:1"},
+            "memorysync here: its address is base_url",
+        ),
+        (REKALL[0], {"base_url": "http://localhost:1"}, "rekall here: its address is api_url"),
         (REKALL[1], {"recal_timeout": 1}, "did you mean recall_timeout?"),
+        (MEMORYSYNC[3], {"base_url": "http://localhost:1"}, "memorysync here: its address is url"),
+        (REKALL[1], {"capture": "both"}, "capture is not a setting here; the settings are "),
         (REKALL[2], {"source_id": ""}, "source_id must be a text that is not empty, not ''"),
         (REKALL[2], {"context_template": ""}, "context_template must be a text that holds"),
         (REKALL[0], {"write_timeout": 0}, "write_timeout must be a number of seconds above 0"),
