@@ -31,7 +31,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if missing == "memotel":
             raise
         reason = f"it needs {missing}" if missing else str(error)
-        sys.stderr.write(f'memotel {command}: {reason}; pip install "memotel[all]"\n')
+        extra = "devserver" if command == "devserver" else "all"
+        sys.stderr.write(f'memotel {command}: {reason}; pip install "memotel[{extra}]"\n')
         return EXIT_USAGE
     status: int = module.main(rest)
     return status
