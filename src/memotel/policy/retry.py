@@ -1,12 +1,7 @@
 """Whether a recall is worth a second attempt. Pure: the error, the attempt and the time left decide."""
 
 from memotel.config import RetryPolicy
-from memotel.errors import (
-    MemotelError,
-    RateLimitedError,
-    ServiceUnavailableError,
-    TransportError,
-)
+from memotel.errors import MemotelError, ServiceUnavailableError, TransportError
 from memotel.outcomes import RetryCause
 
 MAX_ATTEMPTS = 2
@@ -65,5 +60,6 @@ def delay_s(
 
 
 def cost(error: MemotelError, policy: RetryPolicy) -> int:
-    """Return what a retry after `error` costs."""
-    return policy.throttling_cost if isinstance(error, RateLimitedError) else policy.transient_cost
+    """Return what a retry after `error` costs: less where the service itself has named the wait."""
+    is_invited = cause_of(error) is RetryCause.STATUS
+    return policy.throttling_cost if is_invited else policy.transient_cost
