@@ -94,3 +94,33 @@ def test_page_on_testing_passes_as_it_stands(tmp_path: Path) -> None:
 
     assert done.returncode == 0, done.stdout + done.stderr
     assert "3 passed" in done.stdout
+
+
+SCRAPE = """
+import asyncio, httpx
+
+async def scrape():
+    transport = httpx.ASGITransport(app)
+    async with httpx.AsyncClient(transport=transport, base_url="http://bot") as client:
+        return await client.get("/metrics/")
+
+print(asyncio.run(scrape()).text)
+"""
+
+
+def test_page_on_several_processes_mounts_metrics_as_it_says() -> None:
+    page = (ROOT / "docs" / "several-processes.md").read_text()
+    (code,) = [code for _, code in FENCE.findall(page) if code.startswith("# main.py")]
+    client = "import memotel\nmemotel.MemoryClient(memotel.resolve('rekall', 'direct', api_key='rk_1'))\n"
+
+    done = subprocess.run(
+        [sys.executable, "-c", code + client + SCRAPE],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert "memotel_recalls_total{" in done.stdout
+    assert 'service_name="support-bot"' in done.stdout
