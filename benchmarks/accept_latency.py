@@ -6,8 +6,10 @@ One thread back to back, one thread at an agent's pace, eight threads; each outb
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 
 from benchmarks.harness import Figure, Options, Worker, report, spread
+from benchmarks.pace import pace_note, paced
 from benchmarks.raw_backend import RawBackend, raw_backend
 from benchmarks.writing import MEMORY, SQLITE, client_at, options, outbox_at, turns_of
 from memotel.values import Turn
@@ -80,11 +82,12 @@ def measured(backend: RawBackend, asked: Options, outbox: str) -> list[Figure]:
     }
     with outbox_at(outbox) as place, Worker(__name__, "accepting", backend.url, place) as worker:
         for way, count in counts.items():
-            each = worker.round((way, count))
-            note = f"p50 {spread(each, 0.5) * 1e6:.0f} us, max {max(each) * 1e3:.1f} ms"
+            each, pace = paced(partial(worker.round, (way, count)))
             limit = LIMITS_US[outbox][way]
+            note = f"p50 {spread(each, 0.5) * 1e6:.0f} us, max {max(each) * 1e3:.1f} ms; "
+            note += pace_note(limit, "us", pace)
             p99 = spread(each, 0.99) * 1e6
-            found.append(Figure(f"{outbox}, {way}: p99", p99, "us", limit, note=note))
+            found.append(Figure(f"{outbox}, {way}: p99", p99, "us", limit * pace, note=note))
     written = sum(counts.values()) + WARM_UP
     stored = backend.tally().bodies - before
     name = f"{outbox}: stored at the service"

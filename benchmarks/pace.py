@@ -1,0 +1,48 @@
+"""How fast this machine is just now, beside the one that limits in microseconds were set on.
+
+A virtual machine among others may take twice as long from one minute to the next, and no code can help that. So a limit in
+microseconds stands for as many bare httpx requests as it was there: here such requests are timed before and after what is
+measured, and the limit grows, or shrinks, by what they take.
+"""
+
+import time
+from collections.abc import Callable
+from functools import cache
+from typing import TypeVar
+
+import httpx
+
+T = TypeVar("T")
+
+REFERENCE_US = 104.0
+"""Processor time of the request there: the best of nine rounds."""
+
+ROUNDS, CALLS = 9, 30
+
+
+@cache
+def _client() -> httpx.Client:
+    return httpx.Client(transport=httpx.MockTransport(lambda _: httpx.Response(200, json={})))
+
+
+def bare_request_us() -> float:
+    """Return the processor time of a bare httpx request that reaches no network: the best of nine rounds."""
+    client, best = _client(), float("inf")
+    for _ in range(ROUNDS):
+        began = time.thread_time()
+        for _ in range(CALLS):
+            client.post("https://service.test/", json={"query": "tea"}).raise_for_status()
+        best = min(best, (time.thread_time() - began) / CALLS * 1e6)
+    return best
+
+
+def paced(measure: Callable[[], T]) -> tuple[T, float]:
+    """Return what `measure` returns, and how many times longer this machine takes than the one of the limits."""
+    before = bare_request_us()
+    found = measure()
+    return found, (before + bare_request_us()) / 2 / REFERENCE_US
+
+
+def pace_note(limit: float, unit: str, pace: float) -> str:
+    """Return what a figure's note says of its limit."""
+    return f"limit {limit:g} {unit} x {pace:.2f}, this machine's pace"
