@@ -132,9 +132,10 @@ class Place:
 
 @dataclass(slots=True)
 class Seen:
-    """What one observer has seen of a run: up to which line, and whether through a window."""
+    """What one observer has seen of a run: up to which line, as which look at the session, and whether through a window."""
 
     length: int
+    look: int
     is_trimmed: bool = False
 
 
@@ -206,13 +207,13 @@ class Run:
         is_back = back.overlap >= onward.overlap + onward.is_whole
         return back if is_back else onward
 
-    def grow(self, view: View, place: Place) -> None:
-        """Take in what a view adds."""
+    def grow(self, view: View, place: Place, look: int) -> None:
+        """Take in what a view adds; `look` is the number of this look at the session."""
         lines = view.lines
         is_on = place.is_whole and (place.is_sure or not self.length)
         self.is_straight = self.is_straight and is_on
         if place.is_return and self._is_behind(view):
-            self.seen[view.observer] = Seen(len(lines))
+            self.seen[view.observer] = Seen(len(lines), look)
             return
         self.length = len(lines) if place.is_whole else self.length + place.new_lines
         if place.is_return:
@@ -223,15 +224,20 @@ class Run:
         if len(self.packed_head) < REMEMBERED_BYTES and place.is_whole:
             self.packed_head = hashes_of(lines[:REMEMBERED_LINES])
         self.fingerprint = fingerprint(lines, len(lines))
-        self.saw(view.observer, is_trimmed=len(lines) < self.length)
+        self.saw(view.observer, look, is_trimmed=len(lines) < self.length)
 
-    def saw(self, observer: str, *, is_trimmed: bool = False) -> None:
+    def saw(self, observer: str, look: int, *, is_trimmed: bool = False) -> None:
         """Note how much of this run an observer has seen: all of it, or the end of it."""
         seen = self.seen.get(observer)
         if seen is None:
-            self.seen[observer] = Seen(self.length, is_trimmed)
+            self.seen[observer] = Seen(self.length, look, is_trimmed)
         else:
-            seen.length, seen.is_trimmed = self.length, is_trimmed
+            seen.length, seen.look, seen.is_trimmed = self.length, look, is_trimmed
+
+    def last_look(self, observer: str) -> int:
+        """Return the number of an observer's last look that showed this run, 0 where none did."""
+        seen = self.seen.get(observer)
+        return 0 if seen is None else seen.look
 
     def _onward(self, view: View) -> Place | None:
         """Find the end of this run in the view, with all that both remember before it."""

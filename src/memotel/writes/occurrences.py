@@ -34,8 +34,7 @@ class Session:
     """What is remembered of one session.
 
     `texts` has, for each utterance, whose occurrences are whose: ((1, 2), (3, 1)) reads "the first two were said in
-    run 1, the third in run 3". `sightings` counts per observer what was said without a visible history; `latest` has the
-    run that an observer saw last.
+    run 1, the third in run 3". `sightings` counts per observer what was said without a visible history.
     """
 
     runs: list[Run] = field(default_factory=list)
@@ -43,7 +42,7 @@ class Session:
     texts: dict[int, tuple[Share, ...]] = field(default_factory=dict)
     sightings: dict[tuple[str, int], int] = field(default_factory=dict)
     opening: tuple[Share, ...] = ()
-    latest: dict[str, int] = field(default_factory=dict)
+    looks: int = 0
 
     def fit(self, view: View) -> tuple[Run, Place]:
         """Return the run that a view belongs to, and its place there; a new run where it fits none."""
@@ -57,10 +56,10 @@ class Session:
     def _best(self, view: View) -> tuple[Run, Place] | None:
         """Return the run that its observer saw last, one line on; else that of which most is seen again."""
         best: tuple[Run, Place] | None = None
-        latest = self.latest.get(view.observer)
+        latest = max((run.last_look(view.observer) for run in self.runs), default=0)
         for run in self.runs:
             place = run.place(view)
-            if place is not None and run.number == latest and place.is_next:
+            if place is not None and place.is_next and run.last_look(view.observer) == latest > 0:
                 return run, place
             if place is not None and (best is None or place.overlap > best[1].overlap):
                 best = (run, place)
@@ -68,12 +67,12 @@ class Session:
 
     def take(self, view: View) -> int:
         """Take a view in; return which occurrence in the session its turn is. An agent's words are always the first."""
+        self.looks += 1
         if self.runs and self.runs[0].is_continued(view):
             return self._go_on(self.runs[0], view)
         run, place = self.fit(view)
-        run.grow(view, place)
+        run.grow(view, place, self.looks)
         self._touch(run)
-        self.latest[view.observer] = run.number
         for at in range(len(view.lines) - place.new_lines, len(view.lines)):
             if view.lines[at][0] is not Speaker.AI:
                 self._count(view, at, run, is_whole=place.is_whole)
@@ -87,8 +86,7 @@ class Session:
         is_new = len(view.lines) > run.length
         if is_new:
             run.add(view)
-        run.saw(view.observer)
-        self.latest[view.observer] = run.number
+        run.saw(view.observer, self.looks)
         line = view.lines[-1]
         if line[0] is Speaker.AI:
             return 1
