@@ -15,6 +15,7 @@ from memotel.outcomes import CircuitState
 from memotel.policy.breaker import Admission, CircuitBreaker, Ticket, Verdict
 from memotel.runtime import BackgroundLoop
 
+_REQUEST_TIMEOUT = 408
 _REFUSAL = "the service was failing moments ago; memotel asks again by itself"
 
 
@@ -79,15 +80,23 @@ async def _probe(
     current_deadline.set(call.deadline)
     try:
         await _observed(next_handler, circuit, ticket, call)
-    except MemotelError:
-        # The verdict is recorded; nobody waits for this answer.
+    except Exception:  # noqa: BLE001 # the verdict is recorded, and nobody waits for this answer
         return
 
 
 def verdict_of(error: MemotelError) -> Verdict:
-    """Return what an error says of the service's health."""
+    """Return what an error says of the service's health.
+
+    A service that answers 4xx works; of these 408 alone, which blames time, says that it does not.
+    """
     if isinstance(error, BudgetExceededError):
         return Verdict.TIMEOUT
-    if isinstance(error, ServiceUnavailableError | TransportError | ResponseFormatError):
-        return Verdict.FAILURE
-    return Verdict.ANSWERED if isinstance(error, ServiceError) else Verdict.NEUTRAL
+    if isinstance(error, ServiceError):
+        is_failure = isinstance(error, ServiceUnavailableError) and not _is_refusal(error)
+        return Verdict.FAILURE if is_failure else Verdict.ANSWERED
+    is_failure = isinstance(error, TransportError | ResponseFormatError)
+    return Verdict.FAILURE if is_failure else Verdict.NEUTRAL
+
+
+def _is_refusal(error: ServiceError) -> bool:
+    return 400 <= error.status_code <= 499 and error.status_code != _REQUEST_TIMEOUT
