@@ -87,6 +87,17 @@ class View:
     at: int
     is_complete: bool
     _hashes: tuple[int, ...] | None = field(default=None, init=False)
+    _packed: dict[int, bytes] | None = field(default=None, init=False)
+
+    def packed(self, end: int) -> bytes:
+        """Return what the last remembered lines before `end` are recognised by; worked out once for all runs."""
+        if self._packed is None:
+            self._packed = {}
+        found = self._packed.get(end)
+        if found is None:
+            found = hashes_of(self.lines[max(0, end - REMEMBERED_LINES) : end])
+            self._packed[end] = found
+        return found
 
     @property
     def hashes(self) -> tuple[int, ...]:
@@ -176,13 +187,10 @@ class Run:
 
     def carried_on(self, view: View) -> Place | None:
         """Return the place of a view that begins where this run did and goes on where it ended; else None."""
-        lines, end = view.lines, self.length
-        if end > len(lines):
+        many, end = len(view.lines), self.length
+        if end > many or view.packed(end) != self.packed_tail:
             return None
-        shown = lines[end - min(end, REMEMBERED_LINES) : end]
-        if hashes_of(shown) != self.packed_tail:
-            return None
-        return Place(len(shown), len(lines) - end, is_whole=True, is_sure=True)
+        return Place(min(end, REMEMBERED_LINES), many - end, is_whole=True, is_sure=True)
 
     @property
     def tail(self) -> tuple[int, ...]:
@@ -209,22 +217,22 @@ class Run:
 
     def grow(self, view: View, place: Place, look: int) -> None:
         """Take in what a view adds; `look` is the number of this look at the session."""
-        lines = view.lines
+        lines, many = view.lines, len(view.lines)
         is_on = place.is_whole and (place.is_sure or not self.length)
         self.is_straight = self.is_straight and is_on
         if place.is_return and self._is_behind(view):
-            self.seen[view.observer] = Seen(len(lines), look)
+            self.seen[view.observer] = Seen(many, look)
             return
-        self.length = len(lines) if place.is_whole else self.length + place.new_lines
-        if place.is_return:
-            self.packed_tail = hashes_of(lines[-REMEMBERED_LINES:])
+        self.length = many if place.is_whole else self.length + place.new_lines
+        if place.is_return or (place.is_whole and place.new_lines):
+            self.packed_tail = view.packed(many)
         elif place.new_lines:
             fresh = lines[-min(place.new_lines, REMEMBERED_LINES) :]
             self.packed_tail = (self.packed_tail + hashes_of(fresh))[-REMEMBERED_BYTES:]
         if len(self.packed_head) < REMEMBERED_BYTES and place.is_whole:
-            self.packed_head = hashes_of(lines[:REMEMBERED_LINES])
-        self.fingerprint = fingerprint(lines, len(lines))
-        self.saw(view.observer, look, is_trimmed=len(lines) < self.length)
+            self.packed_head = view.packed(min(many, REMEMBERED_LINES))
+        self.fingerprint = fingerprint(lines, many)
+        self.saw(view.observer, look, is_trimmed=many < self.length)
 
     def saw(self, observer: str, look: int, *, is_trimmed: bool = False) -> None:
         """Note how much of this run an observer has seen: all of it, or the end of it."""
