@@ -107,7 +107,11 @@ class MemoryClient:
         The budget runs from here on, also while the loop is shared with other recalls that begin now.
         """
         began_at = monotonic()
-        await share_loop()
+        try:
+            await share_loop()
+        except asyncio.CancelledError:
+            self.counts.add(Count.RECALLS, self.provider, self.adapter, Outcome.CANCELLED)
+            raise
         return await self._recall(scope, prompt, agent, is_blocking=False, began_at=began_at)
 
     def search(
