@@ -391,4 +391,4 @@ def test_variable_sets_the_outbox_and_a_network_file_system_is_refused_by_its_na
     """
     out, _ = run(server, folder, body)
 
-    assert out.startswith("outbox must lie on a local file system, not on nfs4")
+    assert out.startswith("MEMOTEL_OUTBOX: outbox must lie on a local file system, not on nfs4")
