@@ -209,7 +209,7 @@ class MemoryOutbox:
         self._parked: OrderedDict[int, Entry] = OrderedDict()
         self._last_seq = 0
         self._size_bytes = 0
-        self._dead = dead or DeadLetters()
+        self._dead = DeadLetters() if dead is None else dead
         self._wall = wall
 
     def open(self, host: "Host") -> None:
