@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from memotel.config import Redact
 from memotel.values import Memories, Memory
 
+_BREAK = re.compile(r"\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 _CONTROL = re.compile(
-    r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff"
+    r"[\x00-\x08\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ufeff"
     r"\u034f\u061c\u200e\u200f\U000e0000-\U000e007f]"
 )
 
@@ -21,10 +22,10 @@ class Cut:
 
 
 def clean(text: str) -> str:
-    """Return `text` without control characters and direction overrides; line breaks and tabs stay."""
+    """Return `text` without control characters and direction overrides; line breaks of any kind and tabs stay."""
     if text.isascii() and text.isprintable():
         return text
-    return _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _CONTROL.sub("", _BREAK.sub("\n", text))
 
 
 def redacted(text: str, redact: Redact | None) -> str | None:
