@@ -17,6 +17,7 @@ from memotel.autogen.compat import (
 from memotel.autogen.memory import AgentMemory
 from memotel.errors import ConfigurationError, MemotelError
 from memotel.outcomes import WriteOutcome
+from memotel.policy.hygiene import clean
 from memotel.wording import kind_of
 
 if TYPE_CHECKING or HAS_AUTOGEN:
@@ -145,4 +146,4 @@ def _plain(text: str) -> MemoryContent:
 
 
 def _one_line(content: object) -> str:
-    return " ".join(str(content).split())
+    return " ".join(clean(str(content)).split())
