@@ -140,12 +140,17 @@ async def black_hole(peer: Peer) -> None:
     await peer.until_gone()
 
 
-def connect_proxy(received: list[Received], *, port: int, status: str = "200 OK") -> Behaviour:
-    """Be a proxy whose tunnels all lead to `port` on loopback, whatever host was asked for."""
+def connect_proxy(
+    received: list[Received], *, port: int, status: str = "200 OK", more: bytes = b""
+) -> Behaviour:
+    """Be a proxy whose tunnels all lead to `port` on loopback, whatever host was asked for.
+
+    `more` is what it says of its own after the status line: header lines, and what stands behind the head.
+    """
 
     async def behave(peer: Peer) -> None:
         received.append(await peer.request())
-        await peer.send(f"HTTP/1.1 {status}\r\n\r\n".encode())
+        await peer.send(f"HTTP/1.1 {status}\r\n".encode() + (more or b"\r\n"))
         if not status.startswith("2"):
             return
         reader, writer = await asyncio.open_connection("127.0.0.1", port)

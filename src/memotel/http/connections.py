@@ -62,13 +62,25 @@ class ConnectionStack:
     async def _take(self) -> Line:
         while self._idle:
             kept = self._idle.pop()
-            if kept.can_be_used():
+            if kept.can_be_used() or await self._can_after_all(kept):
                 self._busy.add(kept)
                 return kept
             await kept.aclose()
         line = Line(self._route, self._network, keepalive_s=self._keepalive_s, core=self._core)
         self._busy.add(line)
         return line
+
+    async def _can_after_all(self, line: Line) -> bool:
+        """Whether a connection can be used once the loop has taken in what came over it."""
+        self._busy.add(line)
+        try:
+            await line.settle()
+        except BaseException:
+            await line.aclose()
+            raise
+        finally:
+            self._busy.discard(line)
+        return line.can_be_used()
 
     async def _give_back(self, line: Line) -> None:
         """Keep a connection that can be used again, close any other, and let the longest idle one go in its time."""

@@ -14,6 +14,7 @@ from memotel.deadline import monotonic
 from memotel.http.answers import read_answer
 from memotel.http.bodies import Bound
 from memotel.http.messages import HttpResponse
+from memotel.http.network import DeadlineStream
 from memotel.http.outgoing import Outgoing
 from memotel.http.routes import Route
 
@@ -94,6 +95,11 @@ class Line:
         self._state = _State.CLOSED
         if self._stream is not None:
             await self._stream.aclose()
+
+    async def settle(self) -> None:
+        """Have what came while it rested taken in, so that `can_be_used` takes no TLS ticket for a word of the peer's."""
+        if isinstance(self._stream, DeadlineStream):
+            await self._stream.settle()
 
     def can_be_used(self) -> bool:
         """Whether it is open and at rest, not for too long, and the peer has neither spoken nor left meanwhile."""

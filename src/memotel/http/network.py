@@ -96,6 +96,10 @@ class DeadlineStream(httpcore.AsyncNetworkStream):
         except OSError as error:
             raise self._core.WriteError(reason_of(error)) from error
 
+    async def settle(self) -> None:
+        """Have what came meanwhile taken in, so that `is_readable` tells a word of the peer's from a TLS ticket."""
+        await self.wire.settle()
+
     async def aclose(self) -> None:
         """Close; never waits."""
         self.wire.close()

@@ -21,8 +21,9 @@ class _Parked:
     stream: DeadlineStream
     since: float
 
-    def is_usable(self, keep_s: float) -> bool:
+    async def is_usable(self, keep_s: float) -> bool:
         """Whether it is fresh, and the peer has neither spoken nor left."""
+        await self.stream.settle()
         return monotonic() - self.since < keep_s and not self.stream.wire.is_readable
 
 
@@ -35,10 +36,10 @@ class ParkingBackend(httpcore.AsyncNetworkBackend):
         self._parked: dict[Place, _Parked] = {}
         self._coming: set[Place] = set()
 
-    def is_taken(self, host: str, port: int) -> bool:
+    async def is_taken(self, host: str, port: int) -> bool:
         """Whether a usable connection waits, or will."""
         parked = self._parked.get((host, port))
-        is_waiting = parked is not None and parked.is_usable(self._keep_s)
+        is_waiting = parked is not None and await parked.is_usable(self._keep_s)
         return is_waiting or (host, port) in self._coming
 
     async def park(self, host: str, port: int, context: ssl.SSLContext | None) -> None:
@@ -69,8 +70,12 @@ class ParkingBackend(httpcore.AsyncNetworkBackend):
     ) -> DeadlineStream:
         """Return a connection to `host`."""
         parked = self._parked.pop((host, port), None)
-        if parked is not None and parked.is_usable(self._keep_s):
-            return parked.stream
+        try:
+            if parked is not None and await parked.is_usable(self._keep_s):
+                return parked.stream
+        except BaseException:
+            self._drop(parked)
+            raise
         self._drop(parked)
         return await self._inner.connect_tcp(host, port, timeout)
 

@@ -73,7 +73,7 @@ class Pool:
         host, port, context = route.address, route.port, route.context
         if route.proxy is not None and not route.is_tls:
             host, port = route.proxy.host, route.proxy.port
-        if not (self.connections or self._parking.is_taken(host, port)):
+        if not (self.connections or await self._parking.is_taken(host, port)):
             await self._parking.park(host, port, context)
 
     @property

@@ -60,6 +60,8 @@ class TunnelBackend(httpcore.AsyncNetworkBackend):
         status = status_of(answer)
         if not 200 <= status < 300:
             raise self._inner.core.ProxyError(refusal(status))
+        if answer.partition(b"\r\n\r\n")[2]:
+            raise self._inner.core.ProxyError("the proxy spoke on after it had opened the tunnel")
 
     def _request(self, host: str, port: int) -> bytes:
         authority = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -10,6 +10,8 @@ from memotel.http.waiting import arrival
 
 MAX_BUFFER_BYTES = 256 * 1024
 TLS_SHUTDOWN_S = 1.0
+SETTLING_ROUNDS = 4
+"""A loop looks at its sockets once a round, and reads what it found in the next."""
 
 
 class Wire(asyncio.Protocol):
@@ -73,6 +75,18 @@ class Wire(asyncio.Protocol):
         Looks at the socket too: what came while the loop was busy has not been told yet.
         """
         return self._is_ended or bool(self._received) or self._has_more_come()
+
+    async def settle(self) -> None:
+        """Let the loop take in what waits in the socket: in TLS that may be a session ticket, and no word of the peer's.
+
+        Returns after a few rounds at most, at once where nothing waits.
+        """
+        if self.ssl_object is None:
+            return
+        for _ in range(SETTLING_ROUNDS):
+            if self._is_ended or self._received or not self._has_more_come():
+                return
+            await asyncio.sleep(0)
 
     def _has_more_come(self) -> bool:
         sock = cast("socket.socket | None", self.detail("socket"))
@@ -142,11 +156,17 @@ class Wire(asyncio.Protocol):
     async def start_tls(
         self, context: ssl.SSLContext, hostname: str | None, left_s: float | None
     ) -> None:
-        """Make a TLS connection of this one; asyncio's own handshake timer bounds it."""
+        """Make a TLS connection of this one; asyncio's own handshake timer bounds it.
+
+        What came before it came in the clear and is nobody's answer: a peer that spoke first is refused.
+        """
         raw = self._transport
         if self._is_ended or raw is None:
             self._raise_error()
             raise ConnectionResetError("the peer closed the connection")
+        if self._received:
+            raw.abort()
+            raise ssl.SSLError(ssl.SSL_ERROR_SSL, "the peer spoke before the handshake")
         try:
             upgraded = await self._loop.start_tls(
                 raw,
