@@ -218,17 +218,21 @@ def test_client_redacts_what_leaves(make_client: MakeClient, server: DevServer) 
 
 
 def test_client_sends_nothing_where_redaction_forbids_or_fails(
-    make_client: MakeClient, server: DevServer
+    make_client: MakeClient, server: DevServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(text: str) -> str:
         raise ValueError(text)
 
     for redact in (lambda _: None, broken):
+        assert not caplog.records
         client = make_client(redact=redact, account=f"label-{redact.__name__}")
         assert client.recall(ADA, "Which tea is my favourite?").outcome is Outcome.SKIPPED
         assert client.write(told("My favourite tea is Assam.")).status is ReceiptStatus.REFUSED
 
     assert sum(server.state().requests.values()) == 0
+    assert [record.event for record in caplog.records] == ["recall.failed", "writes.redact_failed"]
+    assert "redact raised ValueError" in caplog.text
+    assert "favourite" not in caplog.text
 
 
 def test_client_filters_by_score_before_the_outcome_is_decided(make_client: MakeClient) -> None:

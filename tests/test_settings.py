@@ -380,7 +380,7 @@ WRONG: dict[str, list[object]] = {
     "redact": ["hide"],
     "project_id": [5, " "],
     "account": [5, ""],
-    "verify": [5, "", Path(__file__), "x" * 5_000],
+    "verify": [5, "", Path("/no/such/file.pem"), "x" * 5_000],
 }
 
 
@@ -435,6 +435,21 @@ def test_verify_variable_is_a_boolean_or_a_file() -> None:
         env = {**KEY, "MEMOTEL_VERIFY": text}
         network = resolve(Provider.REKALL, Adapter.DIRECT, environ=env).network
         assert network.verify == expected
+
+
+def test_verify_may_be_a_path() -> None:
+    assert (
+        resolve(
+            Provider.REKALL, Adapter.DIRECT, verify=Path(__file__), api_key="k", environ={}
+        ).network.verify
+        == __file__
+    )
+
+
+@pytest.mark.parametrize("loop", ["uvlop", "none"])
+def test_loop_variable_is_asyncio_or_auto(loop: str) -> None:
+    with pytest.raises(ConfigurationError, match="MEMOTEL_LOOP must be asyncio or auto"):
+        resolve(Provider.REKALL, Adapter.DIRECT, environ={"MEMOTEL_LOOP": loop})
 
 
 def test_verify_variable_that_is_neither_says_what_is_allowed() -> None:

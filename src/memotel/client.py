@@ -21,7 +21,7 @@ from memotel.deadline import monotonic
 from memotel.errors import InvalidRequestError, MemotelError
 from memotel.facades import warn_once
 from memotel.middleware.bridge import drive
-from memotel.notices import Event, Notices, fault_of, notices_of, refusal_of
+from memotel.notices import Event, Notices, fault_of, notices_of, raised_by_redact, refusal_of
 from memotel.outcomes import Operation, Outcome, Part, RefusalReason, Speaker, WriteOutcome
 from memotel.policy.hygiene import Cut, clean, cut_prompt, redacted
 from memotel.sharing import is_in_event_loop, share_loop
@@ -385,11 +385,14 @@ class MemoryClient:
         """Redact, clean and cut a prompt; None where redaction withholds it, or it is no text."""
         if not isinstance(text, str):
             return None
-        policy = self.settings.recall
-        allowed = redacted(text, self.settings.redact)
-        return (
-            None if allowed is None else cut_prompt(clean(allowed).strip(), policy.max_prompt_chars)
+        allowed = redacted(
+            text,
+            self.settings.redact,
+            lambda error: self.notices.say(Event.RECALL_FAILED, raised_by_redact(error)),
         )
+        if allowed is None:
+            return None
+        return cut_prompt(clean(allowed).strip(), self.settings.recall.max_prompt_chars)
 
 
 def is_count(value: object) -> bool:

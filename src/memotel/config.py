@@ -5,6 +5,7 @@ An error names the field, what it got (never a credential) and what is allowed. 
 """
 
 import math
+import os
 import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -247,7 +248,7 @@ class NetworkPolicy:
     """
 
     proxy: str | None = field(default=None, repr=False)
-    verify: bool | str | ssl.SSLContext = True
+    verify: bool | str | os.PathLike[str] | ssl.SSLContext = True
     cert: str | tuple[str, ...] | None = field(default=None, repr=False)
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     keepalive_s: float = 50.0
@@ -257,6 +258,8 @@ class NetworkPolicy:
     engine: Engine = "auto"
 
     def __post_init__(self) -> None:
+        if isinstance(self.verify, os.PathLike):
+            object.__setattr__(self, "verify", os.fspath(self.verify))
         check(self.engine in get_args(Engine), "engine", self.engine, _listed(get_args(Engine)))
         _duration("keepalive_s", self.keepalive_s)
         _count("max_response_bytes", self.max_response_bytes)
@@ -272,7 +275,7 @@ class NetworkPolicy:
 
     def _check_tls(self) -> None:
         is_verify = exists(self.verify) or isinstance(self.verify, bool | ssl.SSLContext)
-        allowed = "True, False, a CA file or directory that exists (as text), or an SSLContext"
+        allowed = "True, False, a CA file or directory that exists, or an SSLContext"
         check(is_verify, "verify", self.verify, allowed)
         parts = self.cert if isinstance(self.cert, tuple) else (self.cert,)
         is_cert = 0 < len(parts) < 4 and all(isinstance(part, str) and part for part in parts[:2])

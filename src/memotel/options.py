@@ -1,5 +1,6 @@
 """The settings that every adapter takes by name, beside those that its own signature gives."""
 
+import os
 import ssl
 from typing import TypedDict
 
@@ -34,7 +35,7 @@ class SharedOptions(TypedDict, total=False):
     on_full: OnFull | None
     redact: Redact | None
     proxy: str | None
-    verify: bool | str | ssl.SSLContext | None
+    verify: bool | str | os.PathLike[str] | ssl.SSLContext | None
     cert: str | tuple[str, ...] | None
     keepalive: float | None
     http_engine: Engine | None

@@ -153,6 +153,8 @@ def resolve(
     `retry=`, `permits=`, `writes=`, `outbox_policy=`, `network=`, `watchdog=`); None means not given. Raises `ConfigurationError`.
     """
     env = environ if environ is not None else read_environment()
+    loop = env.get("MEMOTEL_LOOP", "").strip().lower()
+    check(loop in ("", "auto", "asyncio"), "MEMOTEL_LOOP", loop, "asyncio or auto")
     check(provider in list(Provider), "provider", provider, f"one of {', '.join(Provider)}")
     check(adapter in list(Adapter), "adapter", adapter, f"one of {', '.join(Adapter)}")
     service = Provider(provider)

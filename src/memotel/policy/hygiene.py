@@ -1,6 +1,7 @@
 """What goes out as a prompt and what comes in as context: cut to size, filtered, free of control characters."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from memotel.config import Redact
@@ -28,13 +29,16 @@ def clean(text: str) -> str:
     return _CONTROL.sub("", _BREAK.sub("\n", text))
 
 
-def redacted(text: str, redact: Redact | None) -> str | None:
+def redacted(
+    text: str, redact: Redact | None, on_error: Callable[[Exception], object] = id
+) -> str | None:
     """Return `text` as the user's `redact` leaves it; None where it withholds the text or fails."""
     if redact is None:
         return text
     try:
         result = redact(text)
-    except Exception:  # noqa: BLE001 # words that could not be redacted must not leave
+    except Exception as error:  # noqa: BLE001 # words that could not be redacted must not leave
+        on_error(error)
         return None
     return result if isinstance(result, str) else None
 

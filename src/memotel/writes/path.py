@@ -182,9 +182,8 @@ class WritePath:
         Raises:
             OutboxFullError: the outbox is full and `on_full` is "raise".
         """
-        return self._accept(
-            (redaction or self._redaction).clean(Handed(turn, adapter, history, at))
-        )
+        handed = Handed(turn, adapter, history, at)
+        return self._accept((redaction or self._redaction).clean(handed))
 
     async def deliver(
         self,
@@ -394,9 +393,7 @@ class WritePath:
 
     def _refuse_own_loop(self) -> None:
         if self._loop.is_current():
-            raise MemotelError(
-                "a blocking call was made from memotel's own loop, which would wait for itself"
-            )
+            raise MemotelError("a blocking call on memotel's own loop would wait for itself")
 
     def _gauges(self) -> Iterable[tuple[Gauge, Labels, float]]:
         capacity, now = self._outbox_policy.max_writes, self._clocks.wall()
