@@ -49,3 +49,4 @@ class Nudges:
                 self._run(function)
             except RuntimeError:
                 pass  # the loop is closed: the process ends, or a test of it
+            del function  # whose account may be closed by the time that another nudge comes
