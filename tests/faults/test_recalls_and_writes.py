@@ -121,12 +121,13 @@ def test_failing_writes_never_open_the_circuit(
     assert client.counts.total(Count.CIRCUIT_TRANSITIONS, client.provider) == before
 
 
-def test_write_waits_for_a_recall_that_is_in_flight(
-    make_client: MakeClient, server: DevServer
+@pytest.mark.parametrize("asking_key", ["rk_1", "rk_another_account"])
+def test_write_waits_for_a_recall_of_the_process_that_is_in_flight(
+    make_client: MakeClient, server: DevServer, asking_key: str
 ) -> None:
     client = make_client(writes=WritePolicy(recall_yield_s=FOREVER_S))
     server.faults.set(Fault("hang", "recalls"))
-    asking = threading.Thread(target=recalled, args=(client,))
+    asking = threading.Thread(target=recalled, args=(make_client(api_key=asking_key),))
     asking.start()
     assert server.wait_until(lambda: len(server.requests(*RECALLS)) == 1)
     say(client, 1)
