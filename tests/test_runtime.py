@@ -39,6 +39,20 @@ def test_loop_refuses_to_wait_for_itself() -> None:
         loop.run(inside(), 10)
 
 
+@pytest.mark.parametrize("kind", ["", "asyncio"], ids=["uvloop", "asyncio"])
+def test_what_ends_any_other_loop_does_not_end_this_one(
+    kind: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("MEMOTEL_LOOP", kind)
+    loop = BackgroundLoop()
+
+    for number in range(3):
+        loop.call_soon(sys.exit, number)
+        assert loop.submit(asyncio.sleep(0, number)).result(20) == number
+
+    assert "SystemExit" in caplog.text
+
+
 def test_import_and_construction_start_nothing() -> None:
     code = (
         "import threading, sys, memotel\n"

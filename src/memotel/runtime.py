@@ -44,7 +44,7 @@ class BackgroundLoop:
         loop = new_event_loop()
         is_running = threading.Event()
         loop.call_soon(is_running.set)
-        self._thread = threading.Thread(target=loop.run_forever, name="memotel", daemon=True)
+        self._thread = threading.Thread(target=_run, args=(loop,), name="memotel", daemon=True)
         self._thread.start()
         is_running.wait()
         return loop
@@ -99,6 +99,19 @@ async def _into(future: "Future[T]", coroutine: Coroutine[Any, Any, T]) -> None:
         future.set_result(await coroutine)
     except BaseException as error:  # noqa: BLE001 # the waiter gets whatever it was, here nothing can
         future.set_exception(error)
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    """Run the loop until it is stopped. `SystemExit` in a task ends the run of any loop, but not this one's: all wait for it."""
+    while True:
+        try:
+            loop.run_forever()
+        except (KeyboardInterrupt, SystemExit) as error:
+            loop.call_exception_handler(
+                {"message": "something on memotel's loop tried to end it", "exception": error}
+            )
+        else:
+            return
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:

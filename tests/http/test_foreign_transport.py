@@ -147,3 +147,30 @@ def test_something_that_is_no_transport_is_refused() -> None:
                 await post(client)
 
     in_loop(scenario())
+
+
+class Raising(httpx.AsyncBaseTransport):
+    """A transport that ends every request with `error`."""
+
+    def __init__(self, error: BaseException) -> None:
+        self._error = error
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        raise self._error
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), KeyboardInterrupt(), asyncio.CancelledError(), BaseException("odd")]
+)
+@pytest.mark.usefixtures("any_loop")
+def test_a_transport_that_would_end_the_loop_or_the_task_ends_its_request_alone(
+    error: BaseException,
+) -> None:
+    async def scenario() -> None:
+        transport = Raising(error)
+        async with client_for("https://memory.invalid", transport=transport) as client:
+            for _ in range(2):
+                with pytest.raises(TransportError, match=type(error).__name__):
+                    await post(client)
+
+    in_loop(scenario())

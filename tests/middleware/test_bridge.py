@@ -196,3 +196,20 @@ def test_call_is_settled_by_one_of_many_threads(make_call: MakeCall) -> None:
 
     assert sum(wins) == 1
     assert endings == ["hit"]
+
+
+@pytest.mark.parametrize("error", [asyncio.CancelledError(), SystemExit(3), KeyboardInterrupt()])
+@pytest.mark.parametrize("is_blocking", [True, False])
+def test_caller_hears_at_once_of_work_that_was_ended_from_outside(
+    loop: BackgroundLoop, make_call: MakeCall, error: BaseException, is_blocking: bool
+) -> None:
+    async def end(_: Call) -> Answer:
+        raise error
+
+    call = make_call(budget_s=600.0, is_blocking=is_blocking)
+    handle = bridge(end, loop)
+    run = drive if is_blocking else asyncio.run
+    with pytest.raises(MemotelError, match=type(error).__name__):
+        run(handle(call))
+    assert call.future.result(0).outcome is Outcome.INTERNAL_ERROR
+    assert drive(bridge(Scripted(HIT), loop)(make_call(is_blocking=True))) == HIT

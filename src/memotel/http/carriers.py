@@ -74,15 +74,18 @@ class ForeignCarrier:
         raise httpx.ReadTimeout("the transport did not answer in time")
 
     def _result_of(self, task: "asyncio.Task[HttpResponse]") -> HttpResponse:
-        error = task.exception()
+        error = asyncio.CancelledError() if task.cancelled() else task.exception()
         if error is None:
             return task.result()
         raise failure_of(error, self._where)
 
     async def _work(self, request: httpx.Request, exchange: Exchange, bound: Bound) -> HttpResponse:
-        response = await self._transport.handle_async_request(request)
-        exchange.has_response = True
-        return await read_whole(response, exchange, bound)
+        try:
+            response = await self._transport.handle_async_request(request)
+            exchange.has_response = True
+            return await read_whole(response, exchange, bound)
+        except (KeyboardInterrupt, SystemExit) as error:  # asyncio would end the loop with these
+            raise failure_of(error, self._where) from None
 
     def _bury(self, task: asyncio.Task[HttpResponse]) -> None:
         self.zombies.discard(task)

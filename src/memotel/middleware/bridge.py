@@ -53,6 +53,11 @@ async def _work(next_handler: Handler, call: Call) -> None:
         call.settle(error.outcome, error=error)
     except Exception as error:  # noqa: BLE001 # the caller must get an ending whatever went wrong here
         call.settle(ending_of(error), error=error)
+    except (asyncio.CancelledError, KeyboardInterrupt, SystemExit) as error:
+        # Not memotel's doing. The caller hears of it now, and as an error: it is not the caller that is to end.
+        cut_off = MemotelError(f"the work was ended by {type(error).__name__}")
+        call.settle(cut_off.outcome, error=cut_off)
+        raise
     else:
         call.settle(_outcome(call, answer), answer)
 
