@@ -5,6 +5,7 @@ Here those that come when a round has lasted too long wait for the next, in thei
 """
 
 import asyncio
+from collections import deque
 from weakref import WeakKeyDictionary
 
 from memotel.deadline import monotonic
@@ -13,13 +14,19 @@ SLICE_S = 0.002
 """How long one round of the loop may go on before a recall waits for the next."""
 
 
+MAX_LOOKING = 32
+"""How many look for room in each round; who comes behind them sleeps meanwhile. More than these never begin in one round."""
+
+
 class _Round:
     """The running round of one loop, from the first recall in it on. It does not keep the loop alive."""
 
-    __slots__ = ("_began_at",)
+    __slots__ = ("_began_at", "_door", "_line")
 
     def __init__(self) -> None:
         self._began_at: float | None = None
+        self._door: asyncio.Semaphore | None = None
+        self._line: deque[object] = deque()
 
     def is_first(self) -> bool:
         """Whether nobody began in this round before; from here on somebody did."""
@@ -33,6 +40,21 @@ class _Round:
         """Whether one more may begin in this round."""
         began_at = self._began_at
         return self.is_first() if began_at is None else monotonic() - began_at < SLICE_S
+
+    async def wait_for_room(self) -> None:
+        """Wait for a round that has room, in the order of asking."""
+        # A semaphore that was waited for holds its loop: there is one only while somebody waits.
+        door = self._door = self._door or asyncio.Semaphore(MAX_LOOKING)
+        me, line = object(), self._line
+        line.append(me)
+        try:
+            async with door:
+                while not (line[0] is me and self.has_room()):  # noqa: ASYNC110 # rounds are waited for
+                    await asyncio.sleep(0)
+        finally:
+            line.remove(me)
+            if not line:
+                self._door = None
 
     def _end(self) -> None:
         self._began_at = None
@@ -50,13 +72,21 @@ async def share_loop() -> None:
     loop = asyncio.get_running_loop()
     current = _rounds.get(loop)
     if current is None:
-        current = _rounds[loop] = _Round()
+        current = _entered(loop)
     if current.is_first():
         return
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    while not current.has_room():  # noqa: ASYNC110 # it is rounds that are waited for
-        await asyncio.sleep(0)
+    await current.wait_for_room()
+
+
+def _entered(loop: asyncio.AbstractEventLoop) -> _Round:
+    """Return the first round of a loop; those of loops that were closed while recalls waited in them are let go."""
+    for other in list(_rounds):
+        if other.is_closed():
+            _rounds.pop(other, None)
+    entered = _rounds[loop] = _Round()
+    return entered
 
 
 def is_in_event_loop() -> bool:
