@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from memotel.outcomes import Adapter, Outcome, QuotaEvidence, Speaker, WriteOutcome
 
@@ -120,8 +121,7 @@ class Turn:
     metadata: Mapping[str, Json] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Write:
+class Write(NamedTuple):
     """A turn with its identity, as the outbox keeps it and the backend sends it.
 
     Attributes:
@@ -199,8 +199,7 @@ class ReceiptStatus(StrEnum):
     REFUSED = "refused"
 
 
-@dataclass(frozen=True, slots=True)
-class Receipt:
+class Receipt(NamedTuple):
     """The answer to `write`: what became of the turn, and the key it has."""
 
     status: ReceiptStatus

@@ -75,7 +75,7 @@ class Wire:
         return self.codec.read_search(self.send(request))
 
     def write(self, text: str = TURN.text, *, write: Write = WRITE) -> WriteAnswer:
-        write = replace(write, turn=replace(write.turn, text=text))
+        write = write._replace(turn=replace(write.turn, text=text))
         return self.codec.read_write(self.send(self.codec.write_request(write, self.tenant)))
 
     def save(self, text: str) -> WriteAnswer:
@@ -150,7 +150,7 @@ def test_the_same_write_again_is_a_duplicate_and_stored_once(wire: Wire, server:
 
 def test_words_said_again_on_purpose_are_stored_again(wire: Wire, server: DevServer) -> None:
     wire.write()
-    second = replace(WRITE, key="b" * 32, occurrence=2)
+    second = WRITE._replace(key="b" * 32, occurrence=2)
     assert wire.write(write=second).outcome is WriteOutcome.STORED
     assert len(server.items()) == 2
 
@@ -331,7 +331,7 @@ def test_memorysync_lists_a_users_memories(memorysync: Wire) -> None:
 )
 def test_memorysync_ignores(memorysync: Wire, text: str, speaker: Speaker) -> None:
     turn = replace(TURN, speaker=speaker)
-    answer = memorysync.write(text, write=replace(WRITE, turn=turn))
+    answer = memorysync.write(text, write=WRITE._replace(turn=turn))
     assert outcome_and_evidence(answer) == (WriteOutcome.IGNORED, None)
 
 

@@ -27,7 +27,7 @@ def body_of(request: HttpRequest) -> dict:
 
 
 def sent(turn: Turn = TURN, **changes: object) -> dict:
-    write = replace(WRITE, turn=turn, **changes)
+    write = WRITE._replace(turn=turn, **changes)
     return body_of(MEMORYSYNC.write_request(write, "t1"))
 
 
@@ -160,9 +160,9 @@ def test_turn_has_no_time_where_none_is_known() -> None:
 def test_same_write_is_always_the_same_request(
     text: str, speaker: Speaker, occurrence: int
 ) -> None:
-    write = replace(WRITE, turn=replace(TURN, text=text, speaker=speaker), occurrence=occurrence)
+    write = WRITE._replace(turn=replace(TURN, text=text, speaker=speaker), occurrence=occurrence)
     request = MEMORYSYNC.write_request(write, "t1")
-    assert MEMORYSYNC.write_request(replace(write), "t1") == request
+    assert MEMORYSYNC.write_request(write._replace(), "t1") == request
     body = body_of(request)
     assert body["speaker"] == MEMORYSYNC.idempotency_seed(write)
     role, _, words = body["text"].partition(": ")

@@ -32,7 +32,7 @@ def body_of(request: HttpRequest) -> dict:
 
 
 def metadata_of(turn: Turn) -> dict:
-    return body_of(REKALL.write_request(replace(WRITE, turn=turn), None))["metadata"]
+    return body_of(REKALL.write_request(WRITE._replace(turn=turn), None))["metadata"]
 
 
 def test_rekall_says_what_it_is() -> None:
@@ -142,25 +142,25 @@ def test_memories_name_their_user_where_they_have_one() -> None:
 
 @pytest.mark.parametrize("name", sorted(MEMORY_TYPES))
 def test_write_has_the_documented_type_that_its_metadata_names(name: str) -> None:
-    write = replace(WRITE, turn=replace(TURN, metadata={"type": name}))
+    write = WRITE._replace(turn=replace(TURN, metadata={"type": name}))
     assert body_of(REKALL.write_request(write, None))["type"] == name
 
 
 @pytest.mark.parametrize("odd", ["fact", "", None, 5, ["semantic"]])
 def test_write_of_another_type_is_semantic_and_keeps_the_word(odd: object) -> None:
-    write = replace(WRITE, turn=replace(TURN, metadata={"type": odd}))  # type: ignore[dict-item] # what an untyped caller may pass
+    write = WRITE._replace(turn=replace(TURN, metadata={"type": odd}))  # type: ignore[dict-item] # what an untyped caller may pass
     body = body_of(REKALL.write_request(write, None))
     assert (body["type"], body["metadata"]["type"]) == ("semantic", odd)
 
 
 def test_write_of_what_rekall_takes_is_whole() -> None:
     long = "x" * MAX_CONTENT_CHARS
-    write = replace(WRITE, turn=replace(TURN, text=long))
+    write = WRITE._replace(turn=replace(TURN, text=long))
     assert body_of(REKALL.write_request(write, None))["content"] == long
 
 
 def test_write_replaces_half_a_surrogate_pair() -> None:
-    write = replace(WRITE, turn=replace(TURN, text="cut \ud83d"))
+    write = WRITE._replace(turn=replace(TURN, text="cut \ud83d"))
     assert body_of(REKALL.write_request(write, None))["content"] == "cut \ufffd"
 
 

@@ -59,7 +59,10 @@ def without_http_spans(context: Context) -> Context:
 @guarded
 def current_traceparent() -> str | None:
     """Return the `traceparent` of the current span, or None where there is none."""
-    span = trace.get_current_span().get_span_context()
+    current = otel_context.get_current()
+    if not current:
+        return None
+    span = trace.get_current_span(current).get_span_context()
     if not span.is_valid:
         return None
     return _TRACEPARENT % (span.trace_id, span.span_id, span.trace_flags)

@@ -8,6 +8,7 @@ from memotel.outcomes import (
     Provider,
     RefusalReason,
     RetryCause,
+    Speaker,
     WriteOutcome,
 )
 from memotel.values import Write
@@ -26,14 +27,20 @@ class Tally:
         self._counts = counts
         self._provider = provider
         self._known: dict[tuple[str, ...], Series] = {}
+        self._coming_in: dict[tuple[Adapter, Speaker], tuple[Series, Series, Series]] = {}
 
     def accepted(self, write: Write, size: int) -> None:
         """Count a write of so many bytes that waits from now on."""
-        self._counts.move(
-            (self._series(Count.ACCEPTED, write.adapter, write.turn.speaker), 1),
-            (self._series(Gauge.OUTBOX_PENDING), 1),
-            (self._series(Gauge.OUTBOX_BYTES), size),
-        )
+        kind = write.adapter, write.turn.speaker
+        found = self._coming_in.get(kind)
+        if found is None:
+            found = self._coming_in[kind] = (
+                self._series(Count.ACCEPTED, *kind),
+                self._series(Gauge.OUTBOX_PENDING),
+                self._series(Gauge.OUTBOX_BYTES),
+            )
+        accepted, pending, waiting = found
+        self._counts.move((accepted, 1), (pending, 1), (waiting, size))
 
     def accepted_and_dropped(self, write: Write) -> None:
         """Count a write that a full outbox accepts only to drop it."""
