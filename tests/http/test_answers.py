@@ -14,6 +14,7 @@ from memotel.http import answers
 from memotel.http.answers import (
     MAX_HEAD_BYTES,
     MAX_PIECES,
+    PARTS_AT_ONCE,
     PlainHead,
     Shape,
     plain_head,
@@ -172,6 +173,27 @@ def test_head_that_drips_is_not_searched_again_for_each_byte(
 
 def test_head_that_never_ends_is_not_waited_for() -> None:
     assert plain_head(b"HTTP/1.1 200 OK\r\n" + b"x" * MAX_HEAD_BYTES) is Shape.ODD
+
+
+@pytest.mark.parametrize(
+    "begin", [b"HTTP/1.1 100 Continue\r\n\r\n" * 1000, b""], ids=["interim answers", "chunks"]
+)
+def test_answer_in_ever_so_many_parts_leaves_the_loop_to_others(begin: bytes) -> None:
+    chunks = b"1\r\nx\r\n" * (10 if begin else 1000)
+    answer = (
+        begin + b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n"
+    )
+
+    async def rounds() -> int:
+        reading = asyncio.ensure_future(read_answer(Pieces([answer]), BOUND))
+        count = 0
+        while not reading.done():
+            count += 1
+            await asyncio.sleep(0)
+        assert (await reading)[0].status == 200
+        return count
+
+    assert asyncio.run(rounds()) >= 1000 // PARTS_AT_ONCE
 
 
 NAMES = st.sampled_from(

@@ -5,6 +5,7 @@ read here in a few steps. Whatever departs from that shape in the least (chunks,
 is folded, repeated or malformed) is given to h11 from its first byte on, which also says what is no HTTP at all.
 """
 
+import asyncio
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,6 +22,9 @@ READ_BYTES = 64 * 1024
 MAX_HEAD_BYTES = 100 * 1024
 MAX_PIECES = 16
 """A head in more pieces than these is no plain one: h11 does not look through all of it again for each."""
+
+PARTS_AT_ONCE = 64
+"""An answer in ever so many chunks, or behind ever so many 1xx, is read in these steps: others have their turn between."""
 
 _PLAIN = re.compile(
     rb"HTTP/1\.1 [2-5][0-9]{2}(?: [^\x00-\x08\x0a-\x1f\x7f]*)?\r\n"
@@ -142,6 +146,7 @@ class _AnyAnswer:
         self._http = h11.Connection(h11.CLIENT, max_incomplete_event_size=MAX_HEAD_BYTES)
         self._http.send(_ANY_REQUEST)
         self._http.send(h11.EndOfMessage())
+        self._parts = 0
 
     async def read(self, begun: bytes) -> tuple[HttpResponse, bool]:
         """Return the answer whose first bytes are `begun`, and whether the connection may be used again."""
@@ -166,6 +171,9 @@ class _AnyAnswer:
 
     async def _event(self) -> object:
         http = self._http
+        self._parts += 1
+        if self._parts % PARTS_AT_ONCE == 0:
+            await asyncio.sleep(0)
         while (event := http.next_event()) is h11.NEED_DATA:
             data = await self._stream.read(READ_BYTES)
             if not data and http.their_state == h11.SEND_RESPONSE:
