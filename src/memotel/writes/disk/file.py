@@ -14,7 +14,7 @@ from memotel.values import Write
 from memotel.writes.disk import schema
 from memotel.writes.disk.filelock import FileLock
 from memotel.writes.disk.forkgate import FileGate, opening
-from memotel.writes.disk.moves import count, delete, end_row, roll_back
+from memotel.writes.disk.moves import count, delete, end, end_row, prepare, roll_back
 from memotel.writes.disk.reading import (
     AccountBooks,
     DeadRow,
@@ -65,6 +65,7 @@ class OutboxFile:
         self._log_gate = FileGate()
         self.on_growth: Callable[[], object] = _do_nothing
         never_collect(db)
+        prepare(db)
 
     @classmethod
     def create(cls, directory: Path, *, is_full_sync: bool = False) -> "OutboxFile":
@@ -112,12 +113,11 @@ class OutboxFile:
         body = pack(write)
         values = (write.account, write.key, provider.value, size_bytes, write.accepted_at)
         with self._lock:
-            number = self._last_number + 1
+            number = self._next_number()
             try:
                 self._db.execute(_PUT, (number, *values, expires_at, None, body, "accepted"))
             except sqlite3.IntegrityError:
                 return 0
-            self._last_number = number
             self._changed()
             return number
 
@@ -126,9 +126,8 @@ class OutboxFile:
         with self._transaction() as db:
             taken = []
             for row in rows:
-                own = replace(row, number=self._last_number + 1)
+                own = replace(row, number=self._next_number())
                 if db.execute(_ADOPT, (*values_of(own), came_in)).rowcount == 1:
-                    self._last_number += 1
                     taken.append(own)
             return taken
 
@@ -150,6 +149,10 @@ class OutboxFile:
 
     def end(self, number: int, account: str, provider: Provider, outcome: WriteOutcome) -> None:
         """Forget a row that has ended."""
+        with self._lock:
+            if end(self._db, number, outcome):
+                self._changed()
+                return
         with self._transaction() as db:
             end_row(db, number, (account, provider), outcome)
 
@@ -334,6 +337,11 @@ class OutboxFile:
                 self._log.close()
         return was_open
 
+    def _next_number(self) -> int:
+        """Return a number that no row has. It is used up at once: an interrupt may come between a row and what follows it."""
+        self._last_number += 1
+        return self._last_number
+
     def _changed(self) -> None:
         self._changes += 1
         if self._changes == CHECKPOINT_AFTER:
@@ -342,14 +350,12 @@ class OutboxFile:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
-            before = self._last_number
-            self._db.execute("BEGIN IMMEDIATE")
             try:
+                self._db.execute("BEGIN IMMEDIATE")
                 yield self._db
                 self._db.execute("COMMIT")
                 self._changed()
             except BaseException:
-                self._last_number = before
                 roll_back(self._db)
                 raise
 

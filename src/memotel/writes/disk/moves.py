@@ -1,11 +1,37 @@
-"""The moves of writes in an outbox file, each with its count. Inside a transaction of the caller's."""
+"""The moves of writes in an outbox file, each with its count. Inside a transaction of the caller's, but for `end`."""
 
 import sqlite3
+from typing import Final
 
 from memotel.outcomes import WriteOutcome
 
 Owner = tuple[str, str]
 """(account key, provider)."""
+
+_ENDED: Final = ", ".join(
+    f"{outcome.value} = {outcome.value} + (NEW.came_in = '{outcome.value}')"
+    for outcome in WriteOutcome
+)
+_COUNT_OUT: Final = f"""
+CREATE TEMP TRIGGER count_out AFTER UPDATE OF came_in ON main.writes BEGIN
+  UPDATE totals SET {_ENDED} WHERE account = NEW.account;
+  DELETE FROM writes WHERE number = NEW.number;
+END
+"""  # noqa: S608 # names of our own columns
+_END: Final = "UPDATE writes SET came_in = ? WHERE number = ?"
+
+
+def prepare(db: sqlite3.Connection) -> None:
+    """Have this connection, which is the owner's, end a write by one statement: `end`."""
+    db.execute(_COUNT_OUT)
+
+
+def end(db: sqlite3.Connection, number: int, outcome: WriteOutcome) -> bool:
+    """Delete a row and count its end, outside of a transaction; return False, changing nothing, where it is gone.
+
+    One statement, since at each the caller lets go of the interpreter, with locks that others wait for in its hands.
+    """
+    return db.execute(_END, (outcome.value, number)).rowcount == 1
 
 
 def count(db: sqlite3.Connection, owner: Owner, **by: int) -> None:
