@@ -60,3 +60,27 @@ def test_permits_come_back_after_an_error(make_call: MakeCall, run: Callable[...
     run(main())
 
     assert free.in_use == 0
+
+
+@pytest.mark.parametrize("has_come", [False, True], ids=["before", "after"])
+def test_permit_is_not_lost_to_a_waiter_that_was_cancelled(
+    has_come: bool, run: Callable[..., Any]
+) -> None:
+    """Nothing of memotel cancels its own work; whoever ends all tasks of a process must not use up its permits."""
+    free = Permits(1)
+
+    async def main() -> None:
+        assert await free.acquire(0.0)
+        waiting = asyncio.ensure_future(free.acquire(30.0))
+        await asyncio.sleep(0)
+        if has_come:
+            free.release()
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        if not has_come:
+            free.release()
+        assert free.in_use == 0
+        assert await free.acquire(0.0)
+
+    run(main())

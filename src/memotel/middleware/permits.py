@@ -26,11 +26,19 @@ class Permits:
             return False
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiters.append(waiter)
-        await asyncio.wait({waiter}, timeout=wait_s)
-        if waiter.done():
-            return True
-        self._waiters.remove(waiter)
-        return False
+        try:
+            await asyncio.wait({waiter}, timeout=wait_s)
+        except BaseException:
+            if self._has_come(waiter):
+                self.release()
+            raise
+        return self._has_come(waiter)
+
+    def _has_come(self, waiter: "asyncio.Future[None]") -> bool:
+        """Whether a waiter was given a permit; one that was not waits no longer."""
+        if not waiter.done():
+            self._waiters.remove(waiter)
+        return waiter.done()
 
     def release(self) -> None:
         """Give a permit back: to the one who waits longest, if there is one."""
