@@ -66,6 +66,31 @@ def test_exit_drains_also_where_python_has_no_hook_before_threads_end(
     assert len(server.items()) == 20
 
 
+def test_exit_waits_for_a_loop_that_is_stuck_no_longer_than_its_budget(server: DevServer) -> None:
+    code = """
+    from memotel import runtime
+    memory.flush(30.0)
+    runtime.current().loop.call_soon(threading.Event().wait)
+    short = MemoryClient(
+        resolve(Provider.REKALL, Adapter.DIRECT, url=sys.argv[1], api_key="rk_2", exit_drain_timeout=0.3)
+    )
+    short.write(Turn(Scope("ada", "s"), Speaker.HUMAN, "what nobody sends any more"))
+    memory.close(0.0)
+    """
+    done = subprocess.run(
+        program(server, code),
+        capture_output=True,
+        text=True,
+        timeout=40,
+        check=False,
+        env=unmeasured(),
+    )
+
+    assert done.returncode == 0
+    assert "1 accepted writes could not be delivered" in done.stderr
+    assert len(server.items()) == 20
+
+
 def test_process_that_ignores_sigterm_goes_on_ignoring_it(server: DevServer) -> None:
     code = """
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
