@@ -3,8 +3,9 @@
 from dashboards.alerting.rule import Panel
 
 OVERVIEW = "memotel-overview"
+WRITES = "memotel-writes"
 
-WRITES_UNACCOUNTED = Panel(OVERVIEW, 4, "Writes unaccounted for")
+WRITES_UNACCOUNTED = Panel(OVERVIEW, 4, "Unaccounted for")
 KEYS_REJECTED = Panel(OVERVIEW, 6, "Keys rejected")
 SWITCHED_OFF = Panel(OVERVIEW, 7, "Switched off")
 RECALLS_BY_OUTCOME = Panel(OVERVIEW, 11, "Recalls by outcome")
@@ -17,3 +18,4 @@ CIRCUIT = Panel(OVERVIEW, 31, "Circuit")
 QUOTA = Panel(OVERVIEW, 32, "Quota")
 RETRIES = Panel(OVERVIEW, 34, "Retries")
 INSTANCES = Panel(OVERVIEW, 41, "Instances")
+DISK_FAILS = Panel(WRITES, 27, "Outboxes whose disk fails")

@@ -41,6 +41,19 @@ OUTBOX_NEAR_FULL = Alert(
     panel=panels.OUTBOX_FILL,
 )
 
+# A warning: while the process lives nothing is lost, and its writes are still sent. It ends by itself once the disk works.
+OUTBOX_DEGRADED = Alert(
+    name="OutboxDegraded",
+    expression=f"{now(_GAUGES[Gauge.OUTBOX_DEGRADED], PER_OUTBOX)} > 0",
+    by=PER_OUTBOX,
+    hold="5m",
+    severity=Severity.WARNING,
+    summary="The disk of the outbox of {{ $labels.instance }} for {{ $labels.provider }} fails.",
+    description="{{ $value }} of its outboxes keep new writes in memory. They are still delivered, but whatever waits is lost if "
+    "the process ends before the disk works again: do not restart it yet.",
+    panel=panels.DISK_FAILS,
+)
+
 UNACCOUNTED_WRITES = Alert(
     name="UnaccountedWrites",
     expression=f"max by ({', '.join(PER_OUTBOX)}) (abs({series(_GAUGES[Gauge.UNACCOUNTED])})) > 0",
@@ -68,4 +81,10 @@ DEAD_LETTERS = Alert(
     panel=panels.WRITES_BY_OUTCOME,
 )
 
-WRITE_ALERTS = (OUTBOX_STALE, OUTBOX_NEAR_FULL, UNACCOUNTED_WRITES, DEAD_LETTERS)
+WRITE_ALERTS = (
+    OUTBOX_STALE,
+    OUTBOX_NEAR_FULL,
+    OUTBOX_DEGRADED,
+    UNACCOUNTED_WRITES,
+    DEAD_LETTERS,
+)

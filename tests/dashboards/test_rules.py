@@ -34,6 +34,7 @@ ALERTS = {
     "CircuitOpen",
     "OutboxStale",
     "OutboxNearFull",
+    "OutboxDegraded",
     "UnaccountedWrites",
     "DeadLetters",
     "KeyRejected",

@@ -86,6 +86,8 @@ def test_a_page_mutes_the_ticket_of_its_objective_and_a_cause_what_follows_from_
         labelled("OutboxStale", "warning", provider="memorysync", instance="a"),
         labelled("RetryStorm", "warning", provider="rekall"),
         labelled("DeadLetters", "warning", provider="rekall"),
+        # What waits because of the quota is what a failing disk puts at risk: both must be heard of.
+        labelled("OutboxDegraded", "warning", provider="rekall", instance="a"),
     ]
     with running_alertmanager(tmp_path, without_waiting(tmp_path)) as server:
         server.post(raised)

@@ -36,8 +36,8 @@ TAIL = """\
 
 UnaccountedWrites cannot fire here: it says that accepted writes are neither finished nor waiting, which is a defect of memotel's own
 books, not a state of a service. Through all ten faults `abs(memotel_writes_unaccounted)` was at most {unaccounted:g} in any scrape.
-Its rule is tested with made-up series, as are those that no fault here leads to: OutboxNearFull, MemoryDisabled and the slow
-burn-rate windows (`dashboards/rules/tests`).
+Its rule is tested with made-up series, as are those that no fault here leads to: OutboxNearFull, OutboxDegraded (these
+agents keep their outbox in memory), MemoryDisabled and the slow burn-rate windows (`dashboards/rules/tests`).
 """
 
 

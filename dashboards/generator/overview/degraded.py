@@ -57,6 +57,7 @@ DEGRADED = Row(
                     "Outbox old",
                 ),
                 Query(f"max({_FILL}) > bool {slo.NEARLY_FULL}", "Outbox nearly full"),
+                Query(f"{total(gauge(Gauge.OUTBOX_DEGRADED))} > bool 0", "Outbox's disk fails"),
                 Query(f"{total(gauge(Gauge.DISABLED))} > bool 0", "Switched off"),
                 no_value="no processes",
             ),

@@ -53,14 +53,14 @@ SERVED = Row(
                     "answered",
                 ),
             ),
-            width=4,
+            width=3,
             height=5,
         ),
         Tile(
             2,
             stat_panel(
                 Text(
-                    "Answered within 300 ms",
+                    "Within 300 ms",
                     f"Share of answered recalls that took at most 300 ms. Objective {_FAST}.",
                     f"below {_FAST}: people wait noticeably longer for their replies.",
                     "look at p99 in *Recall latency*, then at *Timeouts by phase* for where the time goes.",
@@ -75,7 +75,7 @@ SERVED = Row(
                     "fast",
                 ),
             ),
-            width=4,
+            width=3,
             height=5,
         ),
         Tile(
@@ -99,7 +99,7 @@ SERVED = Row(
             4,
             stat_panel(
                 Text(
-                    "Writes unaccounted for",
+                    "Unaccounted for",
                     "Accepted writes that are neither finished nor pending. The books of every outbox must balance.",
                     "anything but 0 is a defect of memotel, not of the service.",
                     "note the instance and the version in *Instances* and report it.",
@@ -109,7 +109,7 @@ SERVED = Row(
                 Query(f"sum(abs({total(gauge(Gauge.UNACCOUNTED), *PER_OUTBOX)}))"),
                 no_value="no outbox",
             ),
-            width=4,
+            width=3,
             height=5,
         ),
         Tile(
@@ -147,6 +147,23 @@ SERVED = Row(
                 MUST_BE_ZERO,
                 Query(total(gauge(Gauge.CREDENTIALS_REJECTED))),
                 no_value="no accounts",
+            ),
+            width=3,
+            height=5,
+        ),
+        Tile(
+            8,
+            stat_panel(
+                Text(
+                    "Disk failing",
+                    "Outboxes on a disk that keep new writes in memory, because the disk fails.",
+                    "1 or more: what waits there is lost if its process ends before the disk works again.",
+                    "see on the Writes board which one; make room or mend the disk, and restart nothing before.",
+                    ("OutboxDegraded",),
+                ),
+                Look(units.Short, ((None, GOOD), (1, WARN))),
+                Query(total(gauge(Gauge.OUTBOX_DEGRADED))),
+                no_value="no outbox",
             ),
             width=3,
             height=5,

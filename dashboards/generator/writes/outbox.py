@@ -3,8 +3,8 @@
 from dashboards.generator import slo
 from dashboards.generator.board import Row
 from dashboards.generator.colours import BAD, GOOD
-from dashboards.generator.panels import Look, Query, Text, Tile, lines
-from dashboards.generator.promql import counter, gauge, rate, ratio, select, total
+from dashboards.generator.panels import Look, Query, Text, Tile, lines, stat_panel
+from dashboards.generator.promql import counter, events, gauge, rate, ratio, select, total
 from dashboards.generator.sets import PER_OUTBOX
 from dashboards.generator.writes.common import CAPACITY, fill, oldest
 from grafana_foundation_sdk.models import units
@@ -89,15 +89,31 @@ OUTBOX = Row(
             lines(
                 Text(
                     "Outboxes whose disk fails",
-                    "Outboxes that are set to a disk and keep new writes in memory, and files a second that were damaged and set aside.",
-                    "above 0: what is accepted now is lost if the process ends before the disk works again.",
-                    "make room or mend the disk; the log says which error, `outbox.degraded`. It comes back by itself.",
+                    "Outboxes that are set to a disk and keep new writes in memory because it fails, by instance.",
+                    "above 0: what waits is lost if the process ends before the disk works again.",
+                    "make room or mend the disk, and restart nothing before; the log says which error, `outbox.degraded`.",
+                    ("OutboxDegraded",),
                 ),
                 Look(units.Short),
-                Query(total(gauge(Gauge.OUTBOX_DEGRADED)), "in memory"),
-                Query(rate(counter(Count.OUTBOX_DAMAGED)), "set aside"),
+                Query(
+                    total(gauge(Gauge.OUTBOX_DEGRADED), *PER_OUTBOX), "{{provider}} {{instance}}"
+                ),
             ),
-            width=24,
+            width=16,
+        ),
+        Tile(
+            28,
+            stat_panel(
+                Text(
+                    "Damaged files set aside",
+                    "Outbox files that could not be read in the shown range. They stay beside the others, with `.corrupt` in their name.",
+                    "above 0: what they held may be lost. The disk is failing, or somebody else wrote to the files.",
+                    "look at the disk and at the log, `outbox.damaged`; keep the files until you know.",
+                ),
+                Look(units.Short, ((None, GOOD), (0.5, BAD))),
+                Query(events(counter(Count.OUTBOX_DAMAGED)), is_instant=True),
+            ),
+            width=8,
         ),
     ),
 )
