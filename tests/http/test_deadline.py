@@ -5,6 +5,7 @@ machine. The peers would otherwise hold it for ever, so the bound is generous an
 """
 
 import asyncio
+from pathlib import Path
 
 import pytest
 from certificates import ca_file, server_context
@@ -103,6 +104,30 @@ def test_a_peer_that_takes_no_bytes_is_left_at_the_deadline(any_ground: str) -> 
             with pytest.raises(BudgetExceededError) as caught:
                 await post(client, b"x" * 20_000_000, budget_s=BUDGET_S)
             assert caught.value.phase is (Phase.READ if any_ground == "aiohttp" else Phase.WRITE)
+
+    in_loop(scenario())
+
+
+@pytest.mark.parametrize("is_tls", [False, True], ids=["http", "https"])
+def test_an_answer_that_comes_before_the_peer_took_the_whole_request_is_read(
+    is_tls: bool, tmp_path: Path, any_ground: str
+) -> None:
+    async def refuse_unread(peer: Peer) -> None:
+        await peer.reader.readuntil(b"\r\n\r\n")
+        await peer.send(http_answer(status="413 Content Too Large"))
+        await asyncio.get_running_loop().create_future()
+
+    async def scenario() -> None:
+        context = server_context("127.0.0.1") if is_tls else None
+        async with (
+            raw_server(refuse_unread, context=context) as server,
+            client_for(server.url, verify=ca_file(tmp_path)) as client,
+        ):
+            # aiohttp in TLS sends its next request behind what has not left.
+            requests = 1 if any_ground == "aiohttp" else 2
+            for count in range(1, requests + 1):
+                assert (await post(client, b"x" * 20_000_000)).status == 413
+                assert server.connections == count
 
     in_loop(scenario())
 

@@ -67,7 +67,7 @@ class Line:
         except BaseException:
             await self.aclose()
             raise
-        if can_go_on and self._state is _State.ACTIVE:
+        if can_go_on and self._state is _State.ACTIVE and not self._has_unsent():
             self._expires_at = monotonic() + self._keepalive_s
             self._state = _State.IDLE
         else:
@@ -89,6 +89,10 @@ class Line:
             await stream.write(b"")
         except self._core.WriteError:
             pass  # a server may answer and close before it has read the whole request
+
+    def _has_unsent(self) -> bool:
+        """Whether the peer answered before it took the whole request: the next one would wait behind the rest of it."""
+        return isinstance(self._stream, DeadlineStream) and self._stream.has_unsent
 
     async def aclose(self) -> None:
         """Close it. Idempotent."""

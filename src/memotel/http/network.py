@@ -96,6 +96,11 @@ class DeadlineStream(httpcore.AsyncNetworkStream):
         except OSError as error:
             raise self._core.WriteError(reason_of(error)) from error
 
+    @property
+    def has_unsent(self) -> bool:
+        """Whether part of a request has not left yet."""
+        return self.wire.has_unsent
+
     async def settle(self) -> None:
         """Have what came meanwhile taken in, so that `is_readable` tells a word of the peer's from a TLS ticket."""
         await self.wire.settle()

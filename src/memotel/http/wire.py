@@ -24,6 +24,7 @@ class Wire(asyncio.Protocol):
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._transport: asyncio.Transport | None = None
+        self._below: tuple[asyncio.Transport, ...] = ()
         self._received = bytearray()
         self._error: Exception | None = None
         self._is_ended = False
@@ -47,6 +48,9 @@ class Wire(asyncio.Protocol):
             self._transport.pause_reading()
             self._is_reading_paused = True
         _wake(self._readable)
+        _wake(
+            self._writable
+        )  # it answers before it has taken everything, and perhaps takes no more
 
     def eof_received(self) -> None:
         """Note that the peer will send no more; asyncio closes the transport."""
@@ -91,6 +95,14 @@ class Wire(asyncio.Protocol):
     def _has_more_come(self) -> bool:
         sock = cast("socket.socket | None", self.detail("socket"))
         return sock is not None and _is_ready(sock.fileno())
+
+    @property
+    def has_unsent(self) -> bool:
+        """Whether bytes that were written still wait to leave, also below TLS."""
+        above = () if self._transport is None else (self._transport,)
+        # uvloop's do not say once they are closed.
+        alive = [each for each in (*self._below, *above) if not each.is_closing()]
+        return any(each.get_write_buffer_size() > 0 for each in alive)
 
     @property
     def is_open(self) -> bool:
@@ -139,7 +151,7 @@ class Wire(asyncio.Protocol):
                 self._transport.resume_reading()
 
     async def write(self, data: bytes, left_s: float | None) -> None:
-        """Hand `data` over; waits only while more lies unsent than asyncio likes to hold."""
+        """Hand `data` over; waits only while more lies unsent than asyncio likes to hold, and the peer says nothing."""
         transport = self._transport
         if transport is None or not self.is_open:
             self._raise_error()
@@ -180,7 +192,7 @@ class Wire(asyncio.Protocol):
             raw.abort()
             self._end(error if isinstance(error, Exception) else None)
             raise
-        self._transport = upgraded
+        self._below, self._transport = (*self._below, raw), upgraded
         if upgraded is None or upgraded.is_closing():
             raise ConnectionResetError("the connection was closed during the TLS handshake")
 
@@ -189,7 +201,7 @@ class Wire(asyncio.Protocol):
         transport = self._transport
         if transport is None or self.closed.done() or transport.is_closing():
             return
-        if self._is_broken or transport.get_write_buffer_size():
+        if self._is_broken or self.has_unsent:
             transport.abort()
         else:
             transport.close()
