@@ -151,3 +151,8 @@ def test_loop_that_is_closed_while_recalls_wait_is_let_go_with_the_next(clock: C
     loop.close()
     asyncio.run(recall())
     assert loop not in sharing._rounds
+
+
+def test_outside_of_asyncio_nothing_is_waited_for() -> None:
+    with pytest.raises(StopIteration):
+        share_loop().send(None)

@@ -67,8 +67,10 @@ async def share_loop() -> None:
     """Return at once where the running loop's round is nobody else's, or in a later round that has room.
 
     Whoever comes second in a round may have come with many, each with work of its framework's to do first: that goes
-    on undisturbed, and the round after it belongs to whatever else has waited.
+    on undisturbed, and the round after it belongs to whatever else has waited. Outside of asyncio nothing is shared.
     """
+    if not is_in_event_loop():
+        return
     loop = asyncio.get_running_loop()
     current = _rounds.get(loop)
     if current is None:

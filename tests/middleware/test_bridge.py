@@ -6,7 +6,12 @@ import threading
 import pytest
 
 from memotel.calls import Answer, Call
-from memotel.errors import BudgetExceededError, MemotelError, TransportError
+from memotel.errors import (
+    BudgetExceededError,
+    ConfigurationError,
+    MemotelError,
+    TransportError,
+)
 from memotel.middleware.bridge import bridge, drive
 from memotel.outcomes import Outcome, Phase, QuotaState
 from memotel.runtime import BackgroundLoop
@@ -213,3 +218,14 @@ def test_caller_hears_at_once_of_work_that_was_ended_from_outside(
         run(handle(call))
     assert call.future.result(0).outcome is Outcome.INTERNAL_ERROR
     assert drive(bridge(Scripted(HIT), loop)(make_call(is_blocking=True))) == HIT
+
+
+def test_async_call_outside_of_asyncio_is_refused_in_clear_words(
+    loop: BackgroundLoop, make_call: MakeCall
+) -> None:
+    call = make_call()
+    work = Scripted(HIT)
+    with pytest.raises(ConfigurationError, match="asyncio"):
+        drive(bridge(work, loop)(call))  # no loop runs here, as none of asyncio's does under trio
+    assert call.future.result(0).outcome is Outcome.REJECTED
+    assert work.calls == []

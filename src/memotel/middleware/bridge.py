@@ -11,10 +11,11 @@ from typing import Any, TypeVar, cast
 
 from memotel.calls import Answer, Call, Handler, Settlement, ending_of
 from memotel.deadline import current_deadline
-from memotel.errors import BudgetExceededError, MemotelError
+from memotel.errors import BudgetExceededError, ConfigurationError, MemotelError
 from memotel.http.waiting import flight_result
 from memotel.outcomes import Outcome, Phase, QuotaState, WriteOutcome
 from memotel.runtime import BackgroundLoop
+from memotel.sharing import is_in_event_loop
 from memotel.values import WriteAnswer
 
 T = TypeVar("T")
@@ -33,6 +34,13 @@ def bridge(next_handler: Handler, loop: BackgroundLoop) -> Handler:
                 "a blocking call was made from memotel's own loop, which would wait for itself"
             )
             call.settle(Outcome.INTERNAL_ERROR, error=error)
+        elif not (call.is_blocking or is_in_event_loop()):
+            refused = ConfigurationError(
+                "an async call of memotel needs a running asyncio loop (trio's is none);"
+                " use the blocking form, in a thread"
+            )
+            call.settle(refused.outcome, error=refused)
+            raise refused
         else:
             loop.spawn(_work(next_handler, call))
         settlement = _block(call) if call.is_blocking else await _wait(call)
