@@ -45,6 +45,7 @@ __all__ = [
     "Speaker",
     "TransportError",
     "Turn",
+    "WatchdogPolicy",
     "WriteOutcome",
     "WritePolicy",
     "drain_on_sigterm",

@@ -20,7 +20,7 @@ from memotel.http.renewable import RenewableClient
 from memotel.middleware.credentials import Credentials
 from memotel.middleware.permits import Permits
 from memotel.middleware.tenant import Tenant
-from memotel.notices import Event, notices_of
+from memotel.notices import Event, fault_of, notices_of, refusal_of
 from memotel.outcomes import CircuitState, Operation, QuotaState
 from memotel.policy.allowance import Allowance
 from memotel.policy.breaker import CircuitBreaker
@@ -182,6 +182,11 @@ class Account:
             self.notices.enter(Event.CIRCUIT_CLOSED, "the service answers again")
             if self.writes is not None:
                 self.writes.wake()
+
+    def probe_failed(self, error: Exception) -> None:
+        """Say why the circuit cannot close: what would find out whether the service is back fails by itself."""
+        why = refusal_of(error) or f"memotel failed ({fault_of(error)})"
+        self.notices.say(Event.RECALL_FAILED, f"{why}; the circuit stays open until that is mended")
 
     def credentials_accepted(self) -> None:
         """Send what waited for the credential: a recall has just been let in with it."""

@@ -9,6 +9,7 @@ from memotel.config import (
     PermitPolicy,
     RecallPolicy,
     RetryPolicy,
+    WatchdogPolicy,
     WritePolicy,
 )
 from memotel.errors import (
@@ -66,6 +67,7 @@ __all__ = [
     "Speaker",
     "TransportError",
     "Turn",
+    "WatchdogPolicy",
     "WriteOutcome",
     "WritePolicy",
     "drain_on_sigterm",

@@ -55,7 +55,7 @@ def recall_stack(account: Account, identity: Identity, shown: RecallPolicy) -> H
     handle = permits(
         handle, account.permits, settings.permits.wait_share, account.runtime.recalls_in_flight
     )
-    handle = breaker(handle, account.circuit, loop)
+    handle = breaker(handle, account.circuit, loop, account.probe_failed)
     handle = pause(
         handle,
         account.latch,

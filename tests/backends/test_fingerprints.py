@@ -1,13 +1,18 @@
 """The two hashes, against fixed vectors and a second way to compute them."""
 
 import hashlib
+import sys
+from collections import Counter
+from types import FrameType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memotel.backends.fingerprints import digest, fnv1a64
+from memotel.backends import fingerprints
+from memotel.backends.fingerprints import digest, fnv1a64, remembered_fnv1a64
 
+LONG = "ai:I keep seven hives of bees. " * 500
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
 
 
@@ -49,3 +54,32 @@ def test_digest_does_not_change_sides_at_a_boundary(parts: list[str], data: st.D
     cut = data.draw(st.integers(0, len(whole)))
     other = [whole[:cut], whole[cut:]]
     assert (digest(*parts) == digest(*other)) is (parts == other)
+
+
+def test_a_text_is_worked_out_once() -> None:
+    called: Counter[str] = Counter()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            called[frame.f_code.co_name] += 1
+
+    sys.setprofile(note)
+    try:
+        found = {remembered_fnv1a64(LONG) for _ in range(3)}
+    finally:
+        sys.setprofile(None)
+    assert called["fnv1a64"] == 1
+    assert found == {fnv1a64(LONG)}
+
+
+def test_texts_are_told_apart_however_many_there_are() -> None:
+    texts = [f"human:text {number}" for number in range(3_000)]
+    for _ in range(2):
+        assert [remembered_fnv1a64(text) for text in texts] == [fnv1a64(text) for text in texts]
+
+
+def test_what_is_kept_is_bounded_and_holds_no_words() -> None:
+    for number in range(3_000):
+        remembered_fnv1a64(f"a secret {number}")
+    assert len(fingerprints._known) <= 1_024
+    assert "secret" not in repr(fingerprints._known)

@@ -85,7 +85,8 @@ def test_probe_is_given_back_whatever_becomes_of_it(
             raise end
         return HIT
 
-    handle = breaker(Scripted(work), circuit, loop)
+    faults: list[Exception] = []
+    handle = breaker(Scripted(work), circuit, loop, faults.append)
 
     async def main() -> None:
         while circuit.state is not CircuitState.CLOSED:
@@ -98,3 +99,4 @@ def test_probe_is_given_back_whatever_becomes_of_it(
     loop.run(asyncio.sleep(0), 20)
     assert [call.is_probe for call in probes[:-1]] == [True] * (len(probes) - 1)
     assert unhandled == []
+    assert faults == [end] * isinstance(end, KeyError)

@@ -10,6 +10,24 @@ _64_BITS: Final = 0xFFFFFFFFFFFFFFFF
 _UTF16: Final = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
 
 
+_REMEMBERED: Final = 1_024
+"""How many fingerprints are kept; then all are forgotten, and worked out again where they are asked for."""
+
+_known: dict[tuple[int, int], str] = {}
+"""Fingerprints by Python's own hash of a text and its length: no words are kept."""
+
+
+def remembered_fnv1a64(text: str) -> str:
+    """Return `fnv1a64` of a text, worked out once for all attempts at sending it."""
+    sketch = hash(text), len(text)
+    found = _known.get(sketch)
+    if found is None:
+        if len(_known) >= _REMEMBERED:
+            _known.clear()
+        found = _known[sketch] = fnv1a64(text)
+    return found
+
+
 def fnv1a64(text: str) -> str:
     """Return FNV-1a 64 over the UTF-16-LE code units of a text, as 16 hex digits.
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from memotel.backends.fingerprints import fnv1a64
+from memotel.backends.fingerprints import remembered_fnv1a64
 from memotel.outcomes import Adapter, QuotaEvidence, Speaker, WriteOutcome
 from memotel.values import Json, Write
 
@@ -63,7 +63,7 @@ def speaker_of(write: Write, words: str) -> str:
     `human@ag2::s#hdc7ad99e64417378`; later occurrences of the same words add `#2`, `#3` and so on.
     """
     role = role_of(write.turn.speaker)
-    seed = f"{role}@{session_of(write)}#h{fnv1a64(f'{role}:{words}')}"
+    seed = f"{role}@{session_of(write)}#h{remembered_fnv1a64(f'{role}:{words}')}"
     return seed if write.occurrence <= 1 else f"{seed}#{write.occurrence}"
 
 

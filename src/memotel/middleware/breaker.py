@@ -1,5 +1,7 @@
 """An outage costs a few budgets, not one per turn; and no caller's budget pays for finding out that it is over."""
 
+from collections.abc import Callable
+
 from memotel.calls import Answer, Call, Handler
 from memotel.deadline import current_deadline, monotonic
 from memotel.errors import (
@@ -9,6 +11,7 @@ from memotel.errors import (
     ResponseFormatError,
     ServiceError,
     ServiceUnavailableError,
+    ShedError,
     TransportError,
 )
 from memotel.outcomes import CircuitState
@@ -36,10 +39,16 @@ def refusal(next_handler: Handler, circuit: CircuitBreaker) -> Handler:
     return handle
 
 
-def breaker(next_handler: Handler, circuit: CircuitBreaker, loop: BackgroundLoop) -> Handler:
+def breaker(
+    next_handler: Handler,
+    circuit: CircuitBreaker,
+    loop: BackgroundLoop,
+    on_fault: Callable[[Exception], object] = id,
+) -> Handler:
     """Refuse calls while the circuit is open; send the one that may probe in the background.
 
     The arriving call gets `CircuitOpenError` at once in either case. Sets `call.circuit`. Writes do not pass here.
+    `on_fault` is told of a probe's error that says nothing of the service: the circuit stays open while it lasts.
     """
 
     async def handle(call: Call) -> Answer:
@@ -48,7 +57,7 @@ def breaker(next_handler: Handler, circuit: CircuitBreaker, loop: BackgroundLoop
         if ticket.admission is Admission.ALLOWED:
             return await _observed(next_handler, circuit, ticket, call)
         if ticket.admission is Admission.PROBE:
-            loop.spawn(_probe(next_handler, circuit, ticket, call))
+            loop.spawn(_probe(next_handler, circuit, ticket, call, on_fault=on_fault))
         raise CircuitOpenError(_REFUSAL)
 
     return handle
@@ -72,7 +81,12 @@ async def _observed(
 
 
 async def _probe(
-    next_handler: Handler, circuit: CircuitBreaker, ticket: Ticket, caller: Call
+    next_handler: Handler,
+    circuit: CircuitBreaker,
+    ticket: Ticket,
+    caller: Call,
+    *,
+    on_fault: Callable[[Exception], object],
 ) -> None:
     call = caller.branch(caller.budget_s)
     call.is_probe = True
@@ -80,8 +94,13 @@ async def _probe(
     current_deadline.set(call.deadline)
     try:
         await _observed(next_handler, circuit, ticket, call)
-    except Exception:  # noqa: BLE001 # the verdict is recorded, and nobody waits for this answer
-        return
+    except Exception as error:  # noqa: BLE001 # the verdict is recorded, and nobody waits for this answer
+        if not isinstance(error, ShedError) and _is_ours(error):
+            on_fault(error)
+
+
+def _is_ours(error: Exception) -> bool:
+    return not isinstance(error, MemotelError) or verdict_of(error) is Verdict.NEUTRAL
 
 
 def verdict_of(error: MemotelError) -> Verdict:
