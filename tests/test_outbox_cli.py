@@ -290,7 +290,7 @@ def test_a_damaged_file_is_named_and_the_others_are_shown(
     owners: Owners, capsys: pytest.CaptureFixture[str]
 ) -> None:
     owners.start()
-    damaged = owners.directory / "outbox-0-damaged.db"
+    damaged = owners.directory / "outbox-00000000000000000000-0badf11e.db"
     damaged.write_bytes(b"no database at all, whatever its name says" * 100)
     for action in ("status", "list"):
         found = data(capsys, action, owners.directory, status=1)
@@ -315,7 +315,7 @@ def test_a_file_that_was_set_aside_is_pointed_out(
 def test_a_file_of_a_newer_memotel_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = tmp_path / "outbox-0-newer.db"
+    path = tmp_path / "outbox-00000000000000000000-0badf11e.db"
     with sqlite3.connect(path) as db:
         db.execute("PRAGMA user_version = 99")
     db.close()

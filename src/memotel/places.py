@@ -20,8 +20,9 @@ MOUNTS = Path("/proc/self/mountinfo")
 NETWORK_TYPES: Final = frozenset(
     {
         *("9p", "afs", "beegfs", "ceph", "cifs", "coda", "davfs", "gfs2", "glusterfs", "gpfs", "lustre", "ncpfs"),
-        *("nfs", "nfs4", "ocfs2", "smb3", "smbfs", "fuse.blobfuse2", "fuse.ceph", "fuse.davfs2", "fuse.gcsfuse"),
-        *("fuse.glusterfs", "fuse.mount-s3", "fuse.rclone", "fuse.s3fs", "fuse.sshfs"),
+        *("nfs", "nfs4", "ocfs2", "orangefs", "pvfs2", "smb3", "smbfs", "wekafs", "fuse.blobfuse2", "fuse.ceph"),
+        *("fuse.davfs2", "fuse.gcsfuse", "fuse.glusterfs", "fuse.goofys", "fuse.juicefs", "fuse.mfs"),
+        *("fuse.mount-s3", "fuse.rclone", "fuse.s3fs", "fuse.s3ql", "fuse.sshfs"),
     }
 )  # fmt: skip
 """File systems that several machines share: SQLite's log needs memory that all its users share, which they have not."""

@@ -27,6 +27,7 @@ from memotel.writes.disk.inspection import Inspection, purge, resend
 EXIT_FINE = 0
 EXIT_WRONG = 1
 EXIT_USAGE = 2
+IN_USE = "somebody reads it: what was removed may lie in its log still; do it again"
 SHOWN_OF_KEY = 12
 """Characters of an account's key that a table shows; `--account` takes them."""
 
@@ -152,6 +153,7 @@ def _purge(asked: Options) -> int:
     left = Counter(each.file for each in _meant(asked))
     bad = _problems(asked)
     bad += [Problem(file, f"{count:,} that fit are there still") for file, count in left.items()]
+    bad += [Problem(file, IN_USE) for file in sorted(gone.in_use)]
     if asked.is_json:
         return _as_json({"waiting": gone.waiting, "dead": gone.dead}, bad)
     text = f"{gone.waiting:,} waiting writes and {gone.dead:,} dead letters were removed."

@@ -124,10 +124,10 @@ class Ledger:
                 pending, size, parked = pending + 1, size + row.size_bytes, parked + is_parked
         return result
 
-    def adopt_dead(self, adopt: Callable[[], T]) -> T:
-        """Run what takes dead letters over, as one step with everything else."""
+    def as_one_step(self, action: Callable[[], T]) -> T:
+        """Run what looks at the outbox or changes it, as one step with everything else."""
         with calm(self._lock):
-            return adopt()
+            return action()
 
     def hand_over(self) -> int:
         """Count what is left as handed over, and forget it: whoever has the outbox next delivers it. Return how many."""

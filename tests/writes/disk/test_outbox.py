@@ -672,7 +672,7 @@ def test_adoption_is_said_once_a_minute(
 def test_lock_whose_file_is_gone_is_removed(
     start: Start, loop: VirtualLoop, tmp_path: Path
 ) -> None:
-    stale = tmp_path / "outbox-1.db.lock"
+    stale = tmp_path / "outbox-01700000000000000000-0badf11e.db.lock"
     stale.touch()
     process = start()
     process.look()

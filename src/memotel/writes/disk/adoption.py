@@ -7,8 +7,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from memotel.writes.disk.file import OutboxFile
-from memotel.writes.disk.filelock import FileLock, lock_path
-from memotel.writes.disk.schema import NewerFileError, is_corrupt, set_aside
+from memotel.writes.disk.filelock import FileLock
+from memotel.writes.disk.schema import (
+    NewerFileError,
+    is_corrupt,
+    remains,
+    set_aside,
+    unlink,
+)
 
 if TYPE_CHECKING:
     from memotel.writes.disk.directory import Member
@@ -62,12 +68,10 @@ class Visit:
         finally:
             orphan.release()
 
-    def stale_locks(self, directory: Path) -> None:
-        """Remove locks whose file is gone: somebody ended between removing the one and the other."""
-        for lock in directory.glob("outbox-*.lock"):
-            path = lock.with_name(lock.name.removesuffix(".lock"))
-            if not path.exists() and lock_path(path) == lock:
-                _remove_lock(path)
+    def remains(self, directory: Path) -> None:
+        """Remove locks and logs whose file is gone: somebody ended between removing the one and the other."""
+        for path in remains(directory):
+            _remove_remains(path)
 
     def _empty(self, orphan: OutboxFile) -> None:
         orphan.prune(self._now, self._dead_max_age_s)
@@ -105,32 +109,45 @@ class Visit:
 
 
 def _move(orphan: OutboxFile, member: "Member") -> None:
-    after, is_checked = 0, False
-    while member.has_room():
-        rows, unreadable = orphan.rows(member.account, limit=BATCH, after=after)
-        if unreadable:
-            member.unreadable(orphan.drop(member.account, member.provider, unreadable))
-        if not rows and not unreadable:
-            break
-        if not is_checked:
+    """Move what an account has in a file. A purge from outside comes before a batch or after it, never amid it."""
+    after: int | None = 0
+    is_checked = False
+    while after is not None and member.has_room():
+        if not is_checked and orphan.rows(member.account, limit=1) != ([], []):
             orphan.check()
             is_checked = True
-        after = max((*unreadable, *(row.number for row in rows)))
-        taken = member.adopt(rows) if rows else []
-        orphan.hand_over(member.account, member.provider, [row.number for row in taken])
-    letters = orphan.dead(member.account)
-    if letters:
-        orphan.forget_dead([each.number for each in member.adopt_dead(letters)])
+        with orphan.moving():
+            after = _move_batch(orphan, member, after)
+    with orphan.moving():
+        letters = orphan.dead(member.account)
+        for start in range(0, len(letters), BATCH):
+            orphan.forget_dead(member.adopt_dead(letters[start : start + BATCH]))
 
 
-def _remove_lock(path: Path) -> None:
+def _move_batch(orphan: OutboxFile, member: "Member", after: int) -> int | None:
+    """Move the next rows; return the number of the last that was looked at, None where there is none any more."""
+    rows, unreadable = orphan.rows(member.account, limit=BATCH, after=after)
+    if unreadable:
+        member.unreadable(orphan.drop(member.account, member.provider, unreadable))
+    if not rows and not unreadable:
+        return None
+    taken = member.adopt(rows) if rows else []
+    orphan.hand_over(member.account, member.provider, [row.number for row in taken])
+    return max((*unreadable, *(row.number for row in rows)))
+
+
+def _remove_remains(path: Path) -> None:
     try:
         lock = FileLock.take(path)
     except OSError:
         return
     if lock is None:
         return
-    if path.exists():
+    try:
+        if not path.exists():
+            unlink(path)
+            lock.remove()
+    except OSError:
+        pass  # the directory is read-only now
+    finally:
         lock.release()
-    else:
-        lock.remove()

@@ -5,7 +5,7 @@ import random
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -49,6 +49,10 @@ class Member(Protocol):
         """Bring the file up to date, and notice what was done to it from outside."""
         ...
 
+    def strays(self, file: OutboxFile) -> Sequence[int]:
+        """Return the numbers of the account's rows in our own file that nobody here will deliver."""
+        ...
+
     def damaged(self, name: str) -> None:
         """Say and count that a file was set aside."""
         ...
@@ -89,6 +93,7 @@ class OutboxDirectory:
         self._lock = threading.RLock()
         self._file: OutboxFile | None = None
         self._members: dict[str, Member] = {}
+        self._replaced: list[Member] = []
         self._keeper: _Keeper | None = None
         self._foreign: Mapping[str, int] = {}
         self._told: set[Path] = set()
@@ -125,6 +130,9 @@ class OutboxDirectory:
     def join(self, member: Member) -> None:
         """Keep an account's writes here from now on, and look for what others have left for it."""
         with self._lock:
+            before = self._members.get(member.account)
+            if before is not None and before is not member:
+                self._replaced.append(before)
             self._members[member.account] = member
             if self._keeper is None:
                 self._counts.add_source(self._gauges)
@@ -137,6 +145,7 @@ class OutboxDirectory:
         """Hand an account's writes over to whoever adopts them: another process, or this one when it asks again."""
         with self._lock:
             if self._members.get(member.account) is not member:
+                self._forget_replaced(member)
                 return
             del self._members[member.account]
             keeper = None if self._members else self._keeper
@@ -147,6 +156,12 @@ class OutboxDirectory:
             keeper.stop()
         with self._lock:
             self._leave_behind(member)
+
+    def _forget_replaced(self, member: Member) -> None:
+        """Let go of a member whose account came back before it left; the next look finds what it leaves behind."""
+        if member in self._replaced:
+            self._replaced.remove(member)
+            self.wake()
 
     def wake(self) -> None:
         """Have the directory looked at now."""
@@ -175,23 +190,36 @@ class OutboxDirectory:
         if not self._members:
             self._file = None
             file.release()
-            return
-        try:
+        elif member.account not in self._members:
             self._split(file, member)
+
+    def _split(
+        self, file: OutboxFile, member: Member, *, numbers: Collection[int] | None = None
+    ) -> None:
+        """Move rows of an account that nobody here delivers to a file that anyone may adopt: those, or all.
+
+        One that is purged meanwhile is gone there too.
+        """
+        try:
+            rows, _ = file.rows(member.account)
+            rows = [row for row in rows if numbers is None or row.number in numbers]
+            if not rows:
+                return
+            orphan = OutboxFile.create(self.place.directory, is_full_sync=self.place.is_full_sync)
+            try:
+                copies = {row.write.key: row.number for row in orphan.adopt(rows)}
+                purged = [
+                    row
+                    for row in rows
+                    if not file.hand_over(member.account, member.provider, [row.number])
+                ]
+                orphan.drop(
+                    member.account, member.provider, [copies[row.write.key] for row in purged]
+                )
+            finally:
+                orphan.release()
         except (OSError, sqlite3.Error):
             pass  # they stay in our file, which others adopt when this process ends
-
-    def _split(self, file: OutboxFile, member: Member) -> None:
-        """Move the rows of an account that has no client here any more to a file that anyone may adopt."""
-        rows, _ = file.rows(member.account)
-        if not rows:
-            return
-        orphan = OutboxFile.create(self.place.directory, is_full_sync=self.place.is_full_sync)
-        try:
-            orphan.adopt(rows)
-            file.hand_over(member.account, member.provider, [row.number for row in rows])
-        finally:
-            orphan.release()
 
     def look(self) -> None:
         """Tend our own file, then adopt what ended processes left. Not under an account's locks."""
@@ -202,6 +230,7 @@ class OutboxDirectory:
             self.lose(file)
         for member in members.values():
             member.tend()
+        self._give_up_strays(members)
         self._foreign = self._visit_others(members)
         self._tidy()
 
@@ -214,13 +243,26 @@ class OutboxDirectory:
         except (OSError, sqlite3.Error):
             return None  # whoever writes next notices, and says so
 
+    def _give_up_strays(self, members: Mapping[str, Member]) -> None:
+        """Have what a replaced member or an interrupted turn has left in our own file adopted, as from anyone."""
+        with self._lock:
+            file, replaced = self._file, {member.account for member in self._replaced}
+        for account, member in members.items():
+            if file is not None and account not in replaced:
+                numbers = set(member.strays(file))
+                if numbers:
+                    self._split(file, member, numbers=numbers)
+
     def _visit_others(self, members: Mapping[str, Member]) -> Mapping[str, int]:
         own = self._file
         visit = Visit(members, self._wall(), self._dead_max_age_s, self._told)
-        for path in outbox_files(self.place.directory):
-            if own is None or path != own.path:
-                visit.file(path)
-        visit.stale_locks(self.place.directory)
+        try:
+            for path in outbox_files(self.place.directory):
+                if own is None or path != own.path:
+                    visit.file(path)
+            visit.remains(self.place.directory)
+        except OSError:
+            pass  # the directory may not be looked into now; whoever writes notices, and says so
         return visit.foreign
 
     def _tidy(self) -> None:
@@ -231,7 +273,7 @@ class OutboxDirectory:
         try:
             file.prune(self._wall(), self._dead_max_age_s)
             file.tidy()
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             if is_corrupt(error):
                 self.lose(file)
 

@@ -1,9 +1,6 @@
 """One outbox file and its owner's hold on it: every move of a write and its count are one transaction."""
 
-import os
 import sqlite3
-import time
-import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -14,7 +11,15 @@ from memotel.values import Write
 from memotel.writes.disk import schema
 from memotel.writes.disk.filelock import FileLock
 from memotel.writes.disk.forkgate import FileGate, opening
-from memotel.writes.disk.moves import count, delete, end, end_row, prepare, roll_back
+from memotel.writes.disk.moves import (
+    count,
+    delete,
+    end,
+    end_row,
+    forget_dead,
+    prepare,
+    roll_back,
+)
 from memotel.writes.disk.reading import (
     AccountBooks,
     DeadRow,
@@ -35,7 +40,8 @@ _KEEP_NEWEST = (
     "DELETE FROM dead WHERE number IN"
     " (SELECT number FROM dead WHERE account = ? ORDER BY number DESC LIMIT -1 OFFSET ?)"
 )
-
+_KEEP_YOUNGEST = _KEEP_NEWEST.replace("ORDER BY", "ORDER BY died_at DESC,", 1)
+"""Of letters that come from elsewhere the last one in is not the last that died."""
 
 CHECKPOINT_AFTER = 1_000
 """Transactions after which the log, some 16 MB by then, is moved into the file: by whoever looks after it, not amid a turn."""
@@ -61,6 +67,7 @@ class OutboxFile:
         self._place = place_of(path)
         self._is_open = True
         self._changes = 0
+        self._is_moving = False
         self._log: sqlite3.Connection | None = None
         self._log_gate = FileGate()
         self.on_growth: Callable[[], object] = _do_nothing
@@ -70,18 +77,14 @@ class OutboxFile:
     @classmethod
     def create(cls, directory: Path, *, is_full_sync: bool = False) -> "OutboxFile":
         """Make a file of our own in `directory`. Raises `OSError` or `sqlite3.Error`."""
-        while True:
-            path = directory / f"outbox-{time.time_ns():020d}-{uuid.uuid4().hex[:8]}{schema.SUFFIX}"
-            lock = FileLock.take(path, is_new=True)
-            if lock is not None:
-                break
+        path, lock = FileLock.take_new(directory)
         try:
             schema.create(path)
             with opening:
                 db = schema.connect(path, is_full_sync=is_full_sync)
                 db.execute(f"PRAGMA wal_autocheckpoint = {_FALLBACK_PAGES}")
                 db.executemany(
-                    "INSERT OR REPLACE INTO origin (name, value) VALUES (?, ?)", _origin()
+                    "INSERT OR REPLACE INTO origin (name, value) VALUES (?, ?)", schema.origin()
                 )
                 return cls(path, lock, db)
         except BaseException:
@@ -93,8 +96,11 @@ class OutboxFile:
     def take(cls, path: Path) -> "OutboxFile | None":
         """Take over the file at `path`; None where its owner lives, or it is gone.
 
-        Raises `OSError`, `sqlite3.Error` (`schema.is_corrupt` tells damage), or `NewerFileError`.
+        A file of somebody whom we have no reason to trust is left too. Raises `OSError`, `sqlite3.Error`
+        (`schema.is_corrupt` tells damage), or `NewerFileError`.
         """
+        if path.exists() and not schema.is_trusted(path):
+            return None
         lock = FileLock.take(path)
         if lock is None:
             return None
@@ -221,14 +227,14 @@ class OutboxFile:
                 )
             if letters:
                 owner = (letters[0].write.account, letters[0].provider)
-                db.execute(_KEEP_NEWEST, (owner[0], most))
+                db.execute(_KEEP_YOUNGEST, (owner[0], most))
                 count(db, owner, adopted=0)  # an account that has letters has books
         return letters
 
-    def forget_dead(self, numbers: Sequence[int]) -> None:
+    def forget_dead(self, letters: Sequence[DeadRow]) -> None:
         """Forget dead letters."""
         with self._transaction() as db:
-            db.executemany("DELETE FROM dead WHERE number = ?", [(each,) for each in numbers])
+            forget_dead(db, letters)
 
     def books(self) -> dict[str, AccountBooks]:
         """Return the books of every account, all of one instant."""
@@ -258,10 +264,17 @@ class OutboxFile:
         with self._lock:
             return int(self._db.execute("PRAGMA data_version").fetchone()[0])
 
-    def numbers(self) -> set[int]:
-        """Return the numbers of all waiting writes."""
+    def numbers(self, account: str) -> set[int]:
+        """Return the numbers of an account's waiting writes."""
         with self._lock:
-            return {number for (number,) in self._db.execute("SELECT number FROM writes")}
+            which = "SELECT number FROM writes WHERE account = ?"
+            return {number for (number,) in self._db.execute(which, (account,))}
+
+    def waits(self, account: str) -> int:
+        """Return how many writes of an account wait."""
+        with self._lock:
+            which = "SELECT count(*) FROM writes WHERE account = ?"
+            return int(self._db.execute(which, (account,)).fetchone()[0])
 
     def is_empty(self) -> bool:
         """Whether nothing waits and no dead letter is kept."""
@@ -273,7 +286,7 @@ class OutboxFile:
 
     def is_in_place(self) -> bool:
         """Whether the file still lies where it was made: a removed directory takes it along."""
-        return place_of(self.path) == self._place
+        return not schema.is_gone(self.path, self._place)
 
     def check(self) -> None:
         """Raise `sqlite3.DatabaseError` where the file is damaged; reads all of it."""
@@ -293,9 +306,7 @@ class OutboxFile:
             if self._log is None or not self._is_open:
                 return
             self._log.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
-        with (
-            self._lock
-        ):  # commits wait for what has come meanwhile, which is little, so that the log begins anew
+        with self._lock:  # commits wait for the little that has come meanwhile: the log begins anew
             if self._is_open:
                 self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
 
@@ -308,24 +319,29 @@ class OutboxFile:
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
     def release(self) -> None:
-        """Leave the file to whoever wants it; one in which there is nothing goes. Idempotent."""
+        """Leave the file to whoever wants it; one in which there is nothing goes, where it can. Idempotent."""
         try:
             is_empty = self._is_open and self.is_empty()
         except sqlite3.Error:
             is_empty = False
-        if self._close():
-            if is_empty:
+        try:
+            if self._close() and is_empty:
                 unlink(self.path)
                 self._flock.remove()
-            else:
-                self._flock.release()
+        except OSError:
+            pass  # the directory is read-only now: the next process removes it
+        finally:
+            self._flock.release()
 
     def set_aside(self) -> Path:
         """Put a damaged file out of the way, for somebody to look at; return where it is."""
         self._close()
-        place = set_aside(self.path)
-        self._flock.remove()
-        return place
+        try:
+            place = set_aside(self.path)
+            self._flock.remove()
+            return place
+        finally:
+            self._flock.release()
 
     def _close(self) -> bool:
         """Close the connection; return whether it was open."""
@@ -348,8 +364,28 @@ class OutboxFile:
             self.on_growth()
 
     @contextmanager
+    def moving(self) -> Iterator[None]:
+        """Let nobody change the file between what is read of it and what is forgotten of it. For the one thread that has it."""
+        with self._lock:
+            self._db.execute("BEGIN IMMEDIATE")
+            self._is_moving = True
+        try:
+            yield
+            with self._lock:
+                self._db.execute("COMMIT")
+        except BaseException:
+            with self._lock:
+                roll_back(self._db)
+            raise
+        finally:
+            self._is_moving = False
+
+    @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
+            if self._is_moving:
+                yield self._db
+                return
             try:
                 self._db.execute("BEGIN IMMEDIATE")
                 yield self._db
@@ -358,12 +394,6 @@ class OutboxFile:
             except BaseException:
                 roll_back(self._db)
                 raise
-
-
-def _origin() -> list[tuple[str, str]]:
-    """Return who makes a file, for people to read."""
-    made = {"pid": os.getpid(), "host": os.uname().nodename, "created_at": time.time()}
-    return [(name, str(value)) for name, value in made.items()]
 
 
 def _do_nothing() -> None:

@@ -1,13 +1,23 @@
 """Who owns an outbox file: a lock beside it, held for the owner's life and freed by the kernel when that ends."""
 
+import errno
 import os
 import sys
 from pathlib import Path
+from typing import Final
 
 from memotel import runtime
+from memotel.writes.disk.forkgate import opening
+from memotel.writes.disk.schema import new_name
 
 if sys.platform != "win32":
     import fcntl
+
+_PLAIN: Final = os.O_CLOEXEC | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""A lock is a file of its own: no link is followed to somebody else's, and no pipe is waited for."""
+
+MOST_NAMES: Final = 10
+"""How many names are tried: whoever tidies up may take a lock just as it is made."""
 
 _held: set[int] = set()
 """Descriptors of the locks of this process. A forked child inherits them, and would keep a lock alive for ever."""
@@ -30,26 +40,40 @@ class FileLock:
     def take(cls, path: Path, *, is_new: bool = False) -> "FileLock | None":
         """Lock the outbox file at `path`; return None where another holds it, or has just removed it.
 
-        Where the lock is new it must not exist yet. Raises `OSError` where it cannot be opened.
+        Where the lock is new it must not exist yet. Raises `OSError` where it cannot be opened, or the file system has
+        no locks.
         """
         place = lock_path(path)
-        flags = os.O_CREAT | os.O_RDWR | os.O_CLOEXEC | (os.O_EXCL if is_new else 0)
-        descriptor = os.open(place, flags, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        flags = os.O_CREAT | os.O_RDWR | _PLAIN | (os.O_EXCL if is_new else 0)
+        with opening:  # a child that is forked here would not know what it has inherited
+            descriptor = os.open(place, flags, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if _is_same_file(descriptor, place):
+                    return cls(place, descriptor)
+            except BlockingIOError:
+                pass
+            except BaseException:
+                os.close(descriptor)
+                raise
             os.close(descriptor)
             return None
-        if not _is_same_file(descriptor, place):
-            os.close(descriptor)
-            return None
-        return cls(place, descriptor)
+
+    @classmethod
+    def take_new(cls, directory: Path) -> "tuple[Path, FileLock]":
+        """Return a name for an outbox file that nobody has yet, and its lock. Raises `OSError`."""
+        for _ in range(MOST_NAMES):
+            path = directory / new_name()
+            lock = cls.take(path, is_new=True)
+            if lock is not None:
+                return path, lock
+        raise BlockingIOError(errno.EAGAIN, "each new lock was taken away", str(directory))
 
     @staticmethod
     def is_held(path: Path) -> bool:
         """Whether a process lives that owns the outbox file at `path`."""
         try:
-            descriptor = os.open(lock_path(path), os.O_RDONLY | os.O_CLOEXEC)
+            descriptor = os.open(lock_path(path), os.O_RDONLY | _PLAIN)
         except OSError:
             return False
         try:
@@ -69,8 +93,10 @@ class FileLock:
 
     def remove(self) -> None:
         """Remove the lock and release it: the file is gone. Whoever waits for it finds that the lock is no more."""
-        self._path.unlink(missing_ok=True)
-        self.release()
+        try:
+            self._path.unlink(missing_ok=True)
+        finally:
+            self.release()
 
 
 def _is_same_file(descriptor: int, path: Path) -> bool:

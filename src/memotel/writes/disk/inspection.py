@@ -4,6 +4,7 @@ Every function takes files as they are on disk and waits for nobody longer than 
 so in its `problem`; it is left as it is.
 """
 
+import os
 import sqlite3
 import time
 from collections.abc import Iterator, Sequence
@@ -15,7 +16,8 @@ from typing import Final, TypeVar
 from memotel.outcomes import WriteOutcome
 from memotel.values import Write
 from memotel.writes.disk.file import OutboxFile
-from memotel.writes.disk.filelock import FileLock
+from memotel.writes.disk.filelock import FileLock, lock_path
+from memotel.writes.disk.moves import forget_dead
 from memotel.writes.disk.reading import (
     AccountBooks,
     DeadRow,
@@ -24,7 +26,7 @@ from memotel.writes.disk.reading import (
     read_rows,
 )
 from memotel.writes.disk.rows import Row
-from memotel.writes.disk.schema import NewerFileError, connect, outbox_files
+from memotel.writes.disk.schema import NewerFileError, connect, outbox_files, parts_of
 from memotel.writes.outbox import size_bytes
 
 T = TypeVar("T")
@@ -34,6 +36,12 @@ BATCH: Final = 500
 
 MOST_PASSES: Final = 10
 """How often a purge looks again: a row may move to another file while it is looked for."""
+
+CLEAN_PASSES: Final = 2
+"""How often it has to find nothing: a row may move to a file that was looked into just before."""
+
+MOST_OVERWRITES: Final = 3
+"""How often a purge tries to empty a file's log, each time for as long as it waits for anyone."""
 
 DEFAULT_AGE_S: Final = 7 * 86_400.0
 
@@ -89,10 +97,18 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """What a purge removed: writes that waited (counted `dropped` in their file), and dead letters."""
+    """What a purge removed: writes that waited (counted `dropped` in their file), and dead letters.
+
+    `in_use` names the files whose log could not be emptied, since somebody reads it: what was removed may lie there still.
+    """
 
     waiting: int = 0
     dead: int = 0
+    in_use: frozenset[str] = frozenset()
+
+    def __add__(self, other: "Purged") -> "Purged":
+        in_use = self.in_use | other.in_use
+        return Purged(self.waiting + other.waiting, self.dead + other.dead, in_use)
 
 
 def inspect(path: Path) -> Inspection:
@@ -141,13 +157,14 @@ def purge(
     """
     at = time.time() if now is None else now
     total = Purged()
+    clean = 0
     for _ in range(MOST_PASSES):
         found = Purged()
         for path in outbox_files(directory):
-            gone = _purge_file(path, selection, at, is_waiting=is_waiting, is_dead=is_dead)
-            found = Purged(found.waiting + gone.waiting, found.dead + gone.dead)
-        total = Purged(total.waiting + found.waiting, total.dead + found.dead)
-        if found == Purged():
+            found += _purge_file(path, selection, at, is_waiting=is_waiting, is_dead=is_dead)
+        total += found
+        clean = 0 if found.waiting or found.dead else clean + 1
+        if clean == CLEAN_PASSES:
             break
     return total
 
@@ -180,17 +197,26 @@ def _resend(path: Path, letters: Sequence[DeadRow], expires_at: float) -> int:
     """Move dead letters of one file to a file of their own: first there, then not here, so that none is lost."""
     fresh = OutboxFile.create(path.parent)
     try:
+        _give(fresh.path, path.stat())
         sent = sum(
             len(fresh.adopt([_again(each, expires_at) for each in some], came_in="resent"))
             for some in _by_account(letters)
         )
         with _opened(path) as db:
-            for some in _batches([each.number for each in letters]):
+            for some in _batches(letters):
                 with _transaction(db):
-                    db.executemany("DELETE FROM dead WHERE number = ?", [(n,) for n in some])
+                    forget_dead(db, some)
     finally:
         fresh.release()
     return sent
+
+
+def _give(path: Path, like: os.stat_result) -> None:
+    """Give a file that root has made to whoever has the other: its processes could not open it else."""
+    if os.geteuid() == 0:
+        for part in (*parts_of(path), lock_path(path)):
+            if part.exists():
+                os.chown(part, like.st_uid, like.st_gid, follow_symlinks=False)
 
 
 def _again(dead: DeadRow, expires_at: float) -> Row:
@@ -213,11 +239,18 @@ def _purge_file(
             letters = [d for d in read_dead(db) if is_dead and selection.fits(d.write, now)]
             gone = sum(_drop(db, some) for some in _batches(rows))
             buried = sum(_forget(db, some) for some in _batches(letters))
-            if gone or buried:
-                db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-            return Purged(gone, buried)
+            is_gone = not (gone or buried) or _is_overwritten(db)
+            return Purged(gone, buried, frozenset(() if is_gone else (path.name,)))
     except (sqlite3.Error, OSError, NewerFileError):
         return Purged()
+
+
+def _is_overwritten(db: sqlite3.Connection) -> bool:
+    """Empty a file's log, which holds what was removed; return whether that could be done."""
+    return any(
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0] == 0
+        for _ in range(MOST_OVERWRITES)
+    )
 
 
 def _meant_rows(db: sqlite3.Connection, selection: Selection, now: float) -> list[Row]:
@@ -243,10 +276,7 @@ def _drop(db: sqlite3.Connection, rows: Sequence[Row]) -> int:
 
 def _forget(db: sqlite3.Connection, letters: Sequence[DeadRow]) -> int:
     with _transaction(db):
-        return sum(
-            db.execute("DELETE FROM dead WHERE number = ?", (each.number,)).rowcount
-            for each in letters
-        )
+        return forget_dead(db, letters)
 
 
 def _batches(items: Sequence[T]) -> Iterator[Sequence[T]]:

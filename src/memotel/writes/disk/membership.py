@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from memotel.counts import Count
 from memotel.outcomes import WriteOutcome
+from memotel.writes.disk.file import OutboxFile
 from memotel.writes.disk.reading import DeadRow
 from memotel.writes.disk.rows import Row
 from memotel.writes.host import Host
@@ -40,7 +41,11 @@ class Membership:
 
     def adopt_dead(self, letters: Sequence[DeadRow]) -> Sequence[DeadRow]:
         """Take dead letters over."""
-        return self._ledger.adopt_dead(lambda: self._outbox.adopt_dead(letters))
+        return self._ledger.as_one_step(lambda: self._outbox.adopt_dead(letters))
+
+    def strays(self, file: OutboxFile) -> Sequence[int]:
+        """Return the numbers of the account's rows in our own file that nobody here will deliver."""
+        return self._ledger.as_one_step(lambda: self._outbox.strays(file))
 
     def tend(self) -> None:
         """Write what the file does not know yet; end what was purged, or is too old behind younger writes."""

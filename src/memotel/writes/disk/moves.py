@@ -1,9 +1,11 @@
 """The moves of writes in an outbox file, each with its count. Inside a transaction of the caller's, but for `end`."""
 
 import sqlite3
+from collections.abc import Sequence
 from typing import Final
 
 from memotel.outcomes import WriteOutcome
+from memotel.writes.disk.reading import DeadRow
 
 Owner = tuple[str, str]
 """(account key, provider)."""
@@ -56,6 +58,12 @@ def end_row(db: sqlite3.Connection, number: int, owner: Owner, outcome: WriteOut
         by = {WriteOutcome.DROPPED.value: -1, **by} if outcome is not WriteOutcome.DROPPED else {}
     if by:
         count(db, owner, **by)
+
+
+def forget_dead(db: sqlite3.Connection, letters: Sequence[DeadRow]) -> int:
+    """Delete dead letters, return how many there were. Another may have the number by now of one that is gone."""
+    which = [(each.number, each.write.key) for each in letters]
+    return db.executemany("DELETE FROM dead WHERE number = ? AND key = ?", which).rowcount
 
 
 def roll_back(db: sqlite3.Connection) -> None:

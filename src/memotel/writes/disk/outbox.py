@@ -212,8 +212,25 @@ class SqliteOutbox(MemoryOutbox):
         if version == self._seen_version:
             return []
         self._seen_version = version
-        numbers = file.numbers()
+        numbers = file.numbers(self.account)
         return [e for e in self.entries() if e.row is not None and e.row not in numbers]
+
+    def strays(self, file: OutboxFile) -> list[int]:
+        """Return the numbers of our rows in our own file that we do not know: nobody would deliver them.
+
+        An interrupt between a row and its entry leaves one, and so does an outbox of this account that was closed while
+        this one had begun already.
+        """
+        if self._is_degraded or self._is_closed or file is not self._file:
+            return []
+        try:
+            if file.waits(self.account) <= len(self) - len(self._unkept) + len(self._unended):
+                return []
+            known = {entry.row for entry in self.entries()}
+            numbers = file.numbers(self.account)
+        except sqlite3.Error:
+            return []  # whoever writes next notices
+        return sorted(numbers - known - self._unended.keys())
 
     def is_withdrawn(self, write: Write) -> bool:
         """Whether another process has deleted this write's row."""

@@ -83,17 +83,21 @@ def unpack(body: bytes, account: str, key: str, accepted_at: float) -> Write:
 
 
 def _write(fields: Mapping[str, Any], account: str, key: str, accepted_at: float) -> Write:
+    text, metadata = fields["text"], fields.get("metadata") or {}
+    if not (isinstance(text, str) and isinstance(metadata, dict)):
+        raise TypeError("no words")
     turn = Turn(
         Scope(fields["user"], fields["session"]),
         _SPEAKERS.get(fields["speaker"], Speaker.OTHER),
-        fields["text"],
+        text,
         speaker_name=fields.get("name"),
         message_id=fields.get("message"),
         observer=fields.get("observer") or "",
         said_at=fields.get("said_at"),
         source=fields.get("source") or "",
-        metadata=fields.get("metadata") or {},
+        metadata=metadata,
     )
+    hash((turn.scope, turn.observer))  # what writes are found by
     return Write(
         turn,
         key,
@@ -124,5 +128,8 @@ def values_of(row: Row) -> Values:
 def row_of(values: Values) -> Row:
     """Return the row whose `COLUMNS` are given; raises `ValueError` where they hold none."""
     number, account, key, provider, size_bytes, accepted_at, expires_at, parked_at, body = values
+    times = (accepted_at, expires_at, 0.0 if parked_at is None else parked_at)
+    if not (isinstance(size_bytes, int) and all(isinstance(at, float) for at in times)):
+        raise ValueError("the row's numbers are none")
     write = unpack(body, account, key, accepted_at)
     return Row(number, write, Provider(provider), size_bytes, expires_at, parked_at)

@@ -2,8 +2,10 @@
 
 import ctypes
 import os
+import re
 import sqlite3
 import time
+import uuid
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +15,9 @@ VERSION: Final = 1
 """`PRAGMA user_version` of the files that this code writes; it reads every one up to it."""
 
 SUFFIX: Final = ".db"
+_NAME: Final = re.compile(r"(outbox-[0-9]{20}-[0-9a-f]{8}\.db)(\.lock|-wal|-shm)?")
+"""What our files are called; whatever else is in the directory is somebody else's."""
+
 BUSY_TIMEOUT_S: Final = 1.0
 """How long a statement waits for another process, which only `memotel outbox` can be."""
 
@@ -50,6 +55,12 @@ _CORRUPT: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 class NewerFileError(Exception):
     """The file was written by a newer memotel: this one leaves it alone."""
+
+
+def origin() -> list[tuple[str, str]]:
+    """Return who makes a file, for people to read."""
+    made = {"pid": os.getpid(), "host": os.uname().nodename, "created_at": time.time()}
+    return [(name, str(value)) for name, value in made.items()]
 
 
 def is_corrupt(error: BaseException) -> bool:
@@ -113,9 +124,45 @@ def check(db: sqlite3.Connection) -> None:
         raise error
 
 
+def new_name() -> str:
+    """Return the name of a file that is made now."""
+    return f"outbox-{time.time_ns():020d}-{uuid.uuid4().hex[:8]}{SUFFIX}"
+
+
 def outbox_files(directory: Path) -> list[Path]:
-    """Return the outbox files of a directory, oldest name first; an absent directory has none."""
-    return sorted(directory.glob(f"outbox-*{SUFFIX}"))
+    """Return the outbox files of a directory, oldest name first; an absent directory has none.
+
+    A link is none, and a file of another name is somebody else's. Raises `OSError` where one may not look.
+    """
+    return [directory / name for name, is_there in _found(directory).items() if is_there]
+
+
+def remains(directory: Path) -> list[Path]:
+    """Return the outbox files that are gone but for a lock or a log: somebody ended while the file was removed."""
+    return [directory / name for name, is_there in _found(directory).items() if not is_there]
+
+
+def _found(directory: Path) -> dict[str, bool]:
+    """Return the names of outbox files, in order, and whether more than a lock or a log is there."""
+    names: dict[str, bool] = {}
+    try:
+        with os.scandir(directory) as entries:
+            for entry in entries:
+                found = _NAME.fullmatch(entry.name)
+                if found is not None and (found[2] or entry.is_file(follow_symlinks=False)):
+                    names[found[1]] = names.get(found[1], False) or not found[2]
+    except FileNotFoundError:
+        return {}
+    return dict(sorted(names.items()))
+
+
+def is_trusted(path: Path) -> bool:
+    """Whether a file is of somebody whose writes may be sent from here: ourselves, or whoever has the directory."""
+    try:
+        user, owner = path.lstat().st_uid, path.parent.stat().st_uid
+    except OSError:
+        return False
+    return user in (os.geteuid(), owner) or os.geteuid() == 0
 
 
 def parts_of(path: Path) -> tuple[Path, Path, Path]:
@@ -138,6 +185,17 @@ def unlink(path: Path) -> None:
     """Remove a file, its log and its index; what is not there is passed over."""
     for part in parts_of(path):
         part.unlink(missing_ok=True)
+
+
+def is_gone(path: Path, place: tuple[int, int] | None) -> bool:
+    """Whether a path does not lead to that file any more. A directory that may not be looked into has it still."""
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return (found.st_dev, found.st_ino) != place
 
 
 def place_of(path: Path) -> tuple[int, int] | None:
