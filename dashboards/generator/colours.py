@@ -2,7 +2,17 @@
 
 from collections.abc import Mapping
 
-from memotel.outcomes import CircuitState, DedupeKind, Outcome, QuotaState, Speaker, WriteOutcome
+from memotel.outcomes import (
+    CircuitState,
+    DedupeKind,
+    Operation,
+    Outcome,
+    QuotaEvidence,
+    QuotaState,
+    RetryCause,
+    Speaker,
+    WriteOutcome,
+)
 
 GOOD = "green"
 WARN = "orange"
@@ -46,6 +56,30 @@ QUOTA: Mapping[str, str] = {
     QuotaState.OK: GOOD,
     QuotaState.LIMITED: "light-purple",
     QuotaState.SILENT: "purple",
+}
+# A hue for what is wrong, a shade for what it happens to: Grafana's own palette has too few hues for all pairs.
+_SHADES: Mapping[str, str] = {
+    Operation.RECALL: "{}",
+    Operation.SEARCH: "light-{}",
+    Operation.SAVE: "super-light-{}",
+    Operation.WRITE: "dark-{}",
+}
+RETRY_CAUSES: Mapping[str, str] = {
+    RetryCause.CONNECTION: "red",
+    RetryCause.STATUS: "blue",
+    RetryCause.RATE_LIMIT: "yellow",
+    RetryCause.TIMEOUT: WARN,
+}
+_MODES: Mapping[str, str] = {QuotaEvidence.STRICT: "blue", QuotaEvidence.SILENT: "purple"}
+RETRIES: Mapping[str, str] = {
+    f"{operation} {cause}": shade.format(hue)
+    for operation, shade in _SHADES.items()
+    for cause, hue in RETRY_CAUSES.items()
+}
+QUOTA_DEGRADED: Mapping[str, str] = {
+    f"{operation} {mode}": shade.format(hue)
+    for operation, shade in _SHADES.items()
+    for mode, hue in _MODES.items()
 }
 QUANTILES: Mapping[str, str] = {"p50": GOOD, "p95": "yellow", "p99": WARN}
 ALERTS: Mapping[str, str] = {"quiet": GOOD, "pending": WARN, "firing": BAD}

@@ -21,6 +21,8 @@ from grafana_foundation_sdk.models import prometheus as prometheus_model
 
 DATASOURCE = common.DataSourceRef(type_val="prometheus", uid="${datasource}")
 MIN_INTERVAL = "15s"
+SOFT_MAXIMUM: Mapping[str, float] = {units.OpsPerSecond: 0.1, units.Short: 1, units.Seconds: 0.1}
+"""How far an axis reaches at least, by unit: Grafana shows an idle process between 0 and 100, whatever the unit."""
 RUNBOOKS = "runbooks"
 """The board's variable that holds the address under which `dashboards/runbooks` is published."""
 STEPS = tuple[tuple[float | None, str], ...]
@@ -80,12 +82,19 @@ class Look:
     maximum: float | None = None
 
 
-def stat_panel(text: Text, look: Look, query: Query, no_value: str = "no traffic") -> stat.Panel:
-    """Return one large number for each series, with its recent course unless the query is instant."""
+def stat_panel(
+    text: Text, look: Look, query: Query, no_value: str = "no traffic", *, is_named: bool = False
+) -> stat.Panel:
+    """Return one large number for each series, with its recent course unless the query is instant.
+
+    `is_named` shows the legend beside the number, also where there is but one series.
+    """
     panel = _looks(_common(stat.Panel(), text, (query,)), look, model.FieldColorModeId.THRESHOLDS)
     graph = common.BigValueGraphMode.NONE if query.is_instant else common.BigValueGraphMode.AREA
     if look.unit == units.PercentUnit:
         panel.decimals(2)
+    if is_named:
+        panel.text_mode(common.BigValueTextMode.VALUE_AND_NAME)
     return (
         panel.no_value(no_value)
         .graph_mode(graph)
@@ -94,20 +103,28 @@ def stat_panel(text: Text, look: Look, query: Query, no_value: str = "no traffic
     )
 
 
-def lines(text: Text, look: Look, *queries: Query, is_stacked: bool = False) -> timeseries.Panel:
-    """Return series over time; where thresholds are set, a dashed line marks them."""
+def lines(
+    text: Text, look: Look, *queries: Query, is_stacked: bool = False, is_low: bool = False
+) -> timeseries.Panel:
+    """Return series over time; where thresholds are set, a dashed line marks them.
+
+    `is_low`: the panel has no room for a table under the lines; the legend is one line of names.
+    """
     colour = model.FieldColorModeId.PALETTE_CLASSIC
     panel = _looks(_common(timeseries.Panel(), text, queries), look, colour)
     mode = common.StackingMode.NORMAL if is_stacked else common.StackingMode.NONE
     dashed = common.GraphThresholdsStyleMode.DASHED
     shown = dashed if len(look.steps) > 1 else common.GraphThresholdsStyleMode.OFF
+    legend = _legend().calcs(["lastNotNull", "max"]).sort_by("Max").sort_desc(True)
+    if look.maximum is None and look.unit in SOFT_MAXIMUM:
+        panel.axis_soft_max(SOFT_MAXIMUM[look.unit])
     return (
         panel.line_width(1)
         .fill_opacity(40 if is_stacked else 8)
         .stacking(options.StackingConfig().mode(mode).group("A"))
         .show_points(common.VisibilityMode.NEVER)
         .thresholds_style(options.GraphThresholdsStyleConfig().mode(shown))
-        .legend(_legend().calcs(["lastNotNull", "max"]).sort_by("Max").sort_desc(True))
+        .legend(_legend(common.LegendDisplayMode.LIST) if is_low else legend)
         .tooltip(_tooltip())
     )
 
@@ -161,7 +178,8 @@ def instances(text: Text, columns: Sequence[Column], label: Query) -> table.Pane
     panel = _common(table.Panel(), text, queries, prometheus_model.PromQueryFormat.TABLE)
     headings = {f"Value #{_reference(i)}": column.heading for i, column in enumerate(columns)}
     hidden = {"Time": True, f"Value #{_reference(len(columns))}": True}
-    organize = {"excludeByName": hidden, "renameByName": {**headings, "instance": "Instance"}}
+    renamed = {**headings, "instance": "Instance", "version": "Version"}
+    organize = {"excludeByName": hidden, "renameByName": renamed}
     panel = panel.with_transformation(model.DataTransformerConfig(id_val="merge", options={}))
     panel = panel.with_transformation(
         model.DataTransformerConfig(id_val="organize", options=organize)
@@ -233,8 +251,10 @@ def _thresholds(steps: STEPS) -> dashboard.ThresholdsConfig:
     return dashboard.ThresholdsConfig().mode(model.ThresholdsMode.ABSOLUTE).steps(found)
 
 
-def _legend() -> options.VizLegendOptions:
-    legend = options.VizLegendOptions().display_mode(common.LegendDisplayMode.TABLE)
+def _legend(
+    mode: common.LegendDisplayMode = common.LegendDisplayMode.TABLE,
+) -> options.VizLegendOptions:
+    legend = options.VizLegendOptions().display_mode(mode)
     return legend.placement(common.LegendPlacement.BOTTOM).show_legend(True)
 
 

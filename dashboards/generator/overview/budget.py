@@ -40,7 +40,7 @@ BUDGET = Row(
                 no_value="no recording rules",
             ),
             width=12,
-            height=7,
+            height=8,
         ),
         Tile(
             54,
@@ -60,7 +60,7 @@ BUDGET = Row(
                 Query(_of_budget(recorded(f"{ERRORS}1h")), "{{slo}}"),
             ),
             width=12,
-            height=7,
+            height=8,
         ),
     ),
 )

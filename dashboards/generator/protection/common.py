@@ -58,7 +58,8 @@ def retries(number: int, width: int) -> Tile:
         ("RetryStorm",),
     )
     query = Query(rate(counter(Count.RETRIES), "operation", "cause"), "{{operation}} {{cause}}")
-    return Tile(number, lines(text, Look(units.OpsPerSecond), query), width)
+    look = Look(units.OpsPerSecond, colours=colours.RETRIES)
+    return Tile(number, lines(text, look, query), width)
 
 
 def in_flight(number: int, width: int) -> Tile:

@@ -112,6 +112,7 @@ EXPORTERS = Row(
                 Look(units.Short, ((None, "blue"),)),
                 Query(f"count by (version) ({_BUILDS})", "{{version}}", is_instant=True),
                 no_value="none",
+                is_named=True,
             ),
             width=6,
             height=7,

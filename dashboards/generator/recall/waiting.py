@@ -1,6 +1,6 @@
 """Row 2: how long replies wait for memory, and where the time goes."""
 
-from dashboards.generator import slo
+from dashboards.generator import colours, slo
 from dashboards.generator.board import Row
 from dashboards.generator.colours import BAD, GOOD
 from dashboards.generator.panels import Look, Query, Text, Tile, heat, lines
@@ -63,7 +63,7 @@ WAITING = Row(
                     "connection: idle connections are cut, lower `keepalive`. status, rate_limit: ask the service.",
                     ("RetryStorm",),
                 ),
-                Look(units.OpsPerSecond),
+                Look(units.OpsPerSecond, colours=colours.RETRY_CAUSES),
                 Query(
                     rate(counter(Count.RETRIES), "cause", only={"operation": (Operation.RECALL,)}),
                     "{{cause}}",

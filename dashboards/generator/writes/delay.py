@@ -56,7 +56,7 @@ DELAY = Row(
                     "rate_limit: spread the load. status, timeout, connection: ask the service's status page.",
                     ("RetryStorm",),
                 ),
-                Look(units.OpsPerSecond),
+                Look(units.OpsPerSecond, colours=colours.RETRY_CAUSES),
                 Query(
                     rate(counter(Count.RETRIES), "cause", only={"operation": (Operation.WRITE,)}),
                     "{{cause}}",
