@@ -1,10 +1,10 @@
 // Two panels that Grafana does not publish, drawn by hand: the heatmap and the state timeline.
-import { getFieldDisplayName } from '@grafana/data';
+import { formattedValueToString, getFieldDisplayName, getValueFormat } from '@grafana/data';
 import { useEffect, useRef } from 'react';
 
 import { numbers } from './fields.js';
 
-const LEFT = 60;
+const LEFT = 80;
 const BOTTOM = 20;
 const NAME = 170;
 
@@ -35,7 +35,7 @@ function cells(data) {
   }));
 }
 
-export function Heatmap({ data, v, theme, width, height }) {
+export function Heatmap({ panel, data, v, theme, width, height }) {
   const canvas = drawnOnce((context) => {
     const rows = cells(data);
     const most = Math.max(...rows.flatMap((row) => row.values));
@@ -51,7 +51,7 @@ export function Heatmap({ data, v, theme, width, height }) {
     const every = Math.ceil(16 / h);
     rows.forEach((row, place) => {
       if (place % every) return;
-      const text = row.bound === Infinity ? '+Inf' : row.bound < 1 ? `${row.bound * 1000} ms` : `${row.bound} s`;
+      const text = row.bound === Infinity ? '+Inf' : formattedValueToString(getValueFormat(panel.options.yAxis.unit)(row.bound));
       context.fillText(text, 0, height - BOTTOM - place * h - 2);
     });
     hours(context, v, LEFT, width - LEFT, height - 4, theme);

@@ -5,7 +5,7 @@ import {
 import { firstValueFrom } from 'rxjs';
 
 const STANDARD = ['unit', 'min', 'max', 'decimals', 'displayName', 'noValue', 'thresholds', 'mappings', 'color', 'links', 'description', 'filterable'];
-const CUSTOM = ['lineWidth', 'fillOpacity', 'showPoints', 'thresholdsStyle', 'stacking', 'hideFrom'];
+const CUSTOM = ['lineWidth', 'fillOpacity', 'showPoints', 'thresholdsStyle', 'stacking', 'axisSoftMax', 'hideFrom'];
 
 // Grafana's own registry of options is not published; this one passes every option on as it is.
 const option = (id, path, isCustom) => ({

@@ -5,11 +5,11 @@ import { BigValue } from '@grafana/ui';
 import { TableNG } from '@grafana/ui/unstable';
 
 export function Stat({ panel, data, theme, width, height }) {
-  const { reduceOptions, colorMode, graphMode } = panel.options;
+  const { reduceOptions, colorMode, graphMode, textMode: asked } = panel.options;
   const found = getFieldDisplayValues({
     fieldConfig: { defaults: {}, overrides: [] }, reduceOptions, replaceVariables: (text) => text, theme, data, sparkline: graphMode === 'area', timeZone: 'utc',
   });
-  const textMode = found.length > 1 ? BigValueTextMode.ValueAndName : BigValueTextMode.Value;
+  const textMode = found.length > 1 || asked === BigValueTextMode.ValueAndName ? BigValueTextMode.ValueAndName : BigValueTextMode.Value;
   return (
     <div style={{ display: 'flex' }}>
       {found.map((each) => (

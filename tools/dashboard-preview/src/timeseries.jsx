@@ -5,6 +5,9 @@ import { UPlotChart, UPlotConfigBuilder, VizLegend } from '@grafana/ui';
 
 const TITLES = { lastNotNull: 'Last *', max: 'Max' };
 const ROW = 23;
+const LINE = 24;
+const MOST_LEGEND = 0.35; // of the panel's height, as Grafana has it
+const BINARY = Array.from({ length: 53 }, (_, power) => 2 ** power); // Grafana's steps of an axis in bytes
 
 const colourOf = (field, place, theme) => {
   const { mode, fixedColor } = field.config.color || {};
@@ -21,11 +24,12 @@ const formatter = (field, theme) => {
 };
 
 function axes(builder, field, v, theme) {
-  const { custom = {}, thresholds, min, max } = field.config;
+  const { custom = {}, thresholds, min, max, unit } = field.config;
   builder.addScale({ scaleKey: 'x', orientation: ScaleOrientation.Horizontal, direction: ScaleDirection.Right, isTime: true, range: () => [v.from * 1000, v.to * 1000] });
   builder.addAxis({ scaleKey: 'x', isTime: true, placement: AxisPlacement.Bottom, timeZone: 'utc', theme, grid: { show: true } });
-  builder.addScale({ scaleKey: 'y', orientation: ScaleOrientation.Vertical, direction: ScaleDirection.Up, min, max });
-  builder.addAxis({ scaleKey: 'y', placement: AxisPlacement.Left, theme, grid: { show: true }, formatValue: formatter(field, theme) });
+  builder.addScale({ scaleKey: 'y', orientation: ScaleOrientation.Vertical, direction: ScaleDirection.Up, min, max, softMax: custom.axisSoftMax });
+  builder.addAxis({ scaleKey: 'y', placement: AxisPlacement.Left, theme, grid: { show: true }, formatValue: formatter(field, theme), incrs: unit === 'bytes' ? BINARY : undefined });
+  builder.setPadding([8, 16, 0, 0]);
   if (custom.thresholdsStyle && custom.thresholdsStyle.mode !== 'off') {
     builder.addThresholds({ config: custom.thresholdsStyle, thresholds, scaleKey: 'y', theme, hardMin: min, hardMax: max });
   }
@@ -82,12 +86,14 @@ export function TimeSeries({ panel, data, exemplars, v, theme, width, height }) 
       getDisplayValues: () => calcs.map((calc) => ({ ...display(reduced[calc]), title: TITLES[calc] })),
     };
   });
-  const legend = Math.min(ROW * (items.length + 1) + 8, height * 0.4);
+  const { displayMode, sortBy, sortDesc } = panel.options.legend;
+  const isTable = displayMode === LegendDisplayMode.Table;
+  const legend = isTable ? Math.min(ROW * (items.length + 1) + 8, height * MOST_LEGEND) : LINE;
   return (
     <div>
       <UPlotChart config={builder} data={[joined.fields[0].values, ...values]} width={width} height={height - legend} timeRange={v.timeRange} />
       <div style={{ height: legend, overflow: 'hidden' }}>
-        <VizLegend placement="bottom" items={items} displayMode={LegendDisplayMode.Table} sortBy={panel.options.legend.sortBy} sortDesc={panel.options.legend.sortDesc} />
+        <VizLegend placement="bottom" items={items} displayMode={displayMode} sortBy={sortBy} sortDesc={sortDesc} isSortable />
       </div>
     </div>
   );
