@@ -36,8 +36,8 @@ TAIL = """\
 
 UnaccountedWrites cannot fire here: it says that accepted writes are neither finished nor waiting, which is a defect of memotel's own
 books, not a state of a service. Through all ten faults `abs(memotel_writes_unaccounted)` was at most {unaccounted:g} in any scrape.
-Its rule is tested with made-up series, as are those that no fault here leads to: OutboxNearFull, OutboxDegraded (these
-agents keep their outbox in memory), MemoryDisabled and the slow burn-rate windows (`dashboards/rules/tests`).
+Its rule is tested with made-up series, as are the slow burn-rate windows (`dashboards/rules/tests`). OutboxNearFull,
+OutboxDegraded and MemoryDisabled are raised by real processes in the tests: a small outbox in an outage, a full disk, a switch.
 """
 
 
