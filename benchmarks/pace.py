@@ -1,12 +1,13 @@
 """How fast this machine is just now, beside the one that limits in microseconds were set on.
 
 A virtual machine among others may take twice as long from one minute to the next, and no code can help that. So a limit in
-microseconds stands for as many bare httpx requests as it was there: here such requests are timed before and after what is
-measured, and the limit grows, or shrinks, by what they take.
+microseconds stands for as many bare httpx requests as it was there: here such requests are timed beside what is measured,
+and the limit grows, or shrinks, by what they take.
 """
 
+import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TypeVar
 
@@ -36,11 +37,16 @@ def bare_request_us() -> float:
     return best
 
 
+def pace_of(looks: Sequence[float]) -> float:
+    """Return how many times longer this machine takes than the one of the limits, by such requests amid a measurement."""
+    return statistics.fmean(looks) / REFERENCE_US
+
+
 def paced(measure: Callable[[], T]) -> tuple[T, float]:
-    """Return what `measure` returns, and how many times longer this machine takes than the one of the limits."""
+    """Return what `measure` returns, and the pace by a look before it and one after."""
     before = bare_request_us()
     found = measure()
-    return found, (before + bare_request_us()) / 2 / REFERENCE_US
+    return found, pace_of([before, bare_request_us()])
 
 
 def pace_note(limit: float, unit: str, pace: float) -> str:

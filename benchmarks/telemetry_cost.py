@@ -32,7 +32,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
 from benchmarks.harness import Figure, options, report
-from benchmarks.pace import pace_note, paced
+from benchmarks.pace import pace_note, pace_of
 from memotel.calls import Answer, Call, Handler, Identity, Send
 from memotel.counts import Counts
 from memotel.http.messages import HttpRequest, HttpResponse
@@ -359,7 +359,8 @@ def main() -> None:
     asked = options(__doc__)
     os.environ.setdefault("OTEL_SEMCONV_STABILITY_OPT_IN", "http")
     rounds, calls = asked.of(ROUNDS, QUICK_ROUNDS), asked.of(CALLS, QUICK_CALLS)
-    costs, pace = paced(functools.partial(measured, rounds, calls))
+    costs = measured(rounds, calls)
+    pace = pace_of([statistics.median(each.cpu_us for each in costs[PLAIN_REQUEST])])
     figures = [
         *figures_of_calls(costs, pace),
         *figures_of_scrapes(asked.of(SCRAPES, QUICK_SCRAPES)),
