@@ -465,3 +465,65 @@ def test_name_is_one_of_ours(tmp_path: Path) -> None:
     (tmp_path / new_name()).touch()
     assert len(outbox_files(tmp_path)) == 1
     assert not FileLock.is_held(outbox_files(tmp_path)[0])
+
+
+def test_lock_that_somebody_removed_is_made_anew(
+    start: Start, loop: VirtualLoop, tmp_path: Path
+) -> None:
+    owner = start(down)
+    say(owner, "one")
+    lock_path(owner.file.path).unlink()
+    owner.look()
+    assert FileLock.is_held(owner.file.path)
+    other = start()
+    other.look()
+    assert other.path.stats().totals.adopted == 0
+    rest(loop, 60.0)
+    other.close()
+    owner.close()
+    assert texts_in(tmp_path) == ["one"]
+
+
+def test_owner_whose_file_was_taken_leaves_it_and_goes_on(
+    start: Start, loop: VirtualLoop, tmp_path: Path
+) -> None:
+    owner = start(down)
+    say(owner, "one")
+    lock_path(owner.file.path).unlink()
+    taken = OutboxFile.take(owner.file.path)
+    assert taken is not None
+    owner.look()
+    assert owner.file.path != taken.path
+    assert outbox_files(tmp_path) == [taken.path, owner.file.path]
+    assert FileLock.is_held(taken.path)
+    say(owner, "two")
+    taken.release()
+    owner.close()
+
+    after = start()
+    after.look()
+    rest(loop)
+    assert sorted(after.desk.service.stored) == ["one", "two"]
+    assert after.path.stats().totals.unaccounted == 0
+    after.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_emptied_file_is_set_aside_with_its_log(
+    start: Start, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    process = start(down)
+    say(process, "one")
+    file = process.file.path
+    log = parts_of(file)[1].read_bytes()
+    process.crash()
+    parts_of(file)[1].write_bytes(log)
+    os.truncate(file, 0)
+    assert main(["status", str(tmp_path)]) == 1
+    assert "the file is empty" in capsys.readouterr().err
+
+    after = start()
+    after.look()
+    after.close()
+    (aside,) = tmp_path.glob("*.corrupt-*[0-9]")
+    assert parts_of(aside)[1].read_bytes() == log

@@ -121,9 +121,11 @@ class OutboxDirectory:
                 return
             self._file = None
             try:
-                file.set_aside()
+                if file.is_ours:
+                    file.set_aside()
             except OSError:
-                file.release()
+                pass  # there is nothing to put aside, or it cannot be
+            file.release()
         for member in list(self._members.values()):
             member.damaged(file.path.name)
 

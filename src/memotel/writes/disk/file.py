@@ -12,6 +12,8 @@ from memotel.writes.disk import schema
 from memotel.writes.disk.filelock import FileLock
 from memotel.writes.disk.forkgate import FileGate, opening
 from memotel.writes.disk.moves import (
+    add_dead,
+    bury,
     count,
     delete,
     end,
@@ -32,17 +34,6 @@ from memotel.writes.disk.schema import never_collect, place_of, set_aside, unlin
 
 _PUT = f"INSERT INTO writes ({COLUMNS}, came_in) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 # fixed names
 _ADOPT = _PUT.replace("INSERT", "INSERT OR IGNORE", 1)
-_BURY = (
-    "INSERT OR REPLACE INTO dead (account, key, provider, accepted_at, died_at, cause, body)"
-    " SELECT account, key, provider, accepted_at, ?, ?, body FROM writes WHERE number = ?"
-)
-_KEEP_NEWEST = (
-    "DELETE FROM dead WHERE number IN"
-    " (SELECT number FROM dead WHERE account = ? ORDER BY number DESC LIMIT -1 OFFSET ?)"
-)
-_KEEP_YOUNGEST = _KEEP_NEWEST.replace("ORDER BY", "ORDER BY died_at DESC,", 1)
-"""Of letters that come from elsewhere the last one in is not the last that died."""
-
 CHECKPOINT_AFTER = 1_000
 """Transactions after which the log, some 16 MB by then, is moved into the file: by whoever looks after it, not amid a turn."""
 
@@ -174,8 +165,7 @@ class OutboxFile:
     ) -> None:
         """Make a row a dead letter; the account's newest `most` stay."""
         with self._transaction() as db:
-            db.execute(_BURY, (died_at, cause, number))
-            db.execute(_KEEP_NEWEST, (account, most))
+            bury(db, number, account, cause=cause, died_at=died_at, most=most)
             end_row(db, number, (account, provider), WriteOutcome.REJECTED)
 
     def count(self, account: str, provider: Provider, **by: int) -> None:
@@ -210,24 +200,9 @@ class OutboxFile:
     def add_dead(self, letters: Sequence[DeadRow], most: int) -> Sequence[DeadRow]:
         """Keep dead letters of one account that come from elsewhere; return them."""
         with self._transaction() as db:
-            for each in letters:
-                write = each.write
-                db.execute(
-                    "INSERT OR IGNORE INTO dead (account, key, provider, accepted_at, died_at, cause, body)"
-                    " VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (
-                        write.account,
-                        write.key,
-                        each.provider.value,
-                        write.accepted_at,
-                        each.letter.died_at,
-                        each.letter.cause,
-                        pack(write),
-                    ),
-                )
             if letters:
+                add_dead(db, letters, most)
                 owner = (letters[0].write.account, letters[0].provider)
-                db.execute(_KEEP_YOUNGEST, (owner[0], most))
                 count(db, owner, adopted=0)  # an account that has letters has books
         return letters
 
@@ -285,8 +260,24 @@ class OutboxFile:
             return not held
 
     def is_in_place(self) -> bool:
-        """Whether the file still lies where it was made: a removed directory takes it along."""
-        return not schema.is_gone(self.path, self._place)
+        """Whether the file still lies where it was made, and is ours: a removed directory takes it along.
+
+        A lock that somebody has removed is made anew, where nobody was quicker.
+        """
+        if schema.is_gone(self.path, self._place):
+            return False
+        if not self._flock.is_in_place():
+            fresh = FileLock.retake(self.path)
+            if fresh is None:
+                return False
+            self._flock.release()
+            self._flock = fresh
+        return True
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether nobody else has taken it: the lock that says so may have been removed."""
+        return self._flock.is_in_place()
 
     def check(self) -> None:
         """Raise `sqlite3.DatabaseError` where the file is damaged; reads all of it."""
@@ -321,7 +312,7 @@ class OutboxFile:
     def release(self) -> None:
         """Leave the file to whoever wants it; one in which there is nothing goes, where it can. Idempotent."""
         try:
-            is_empty = self._is_open and self.is_empty()
+            is_empty = self._is_open and self.is_ours and self.is_empty()
         except sqlite3.Error:
             is_empty = False
         try:

@@ -69,6 +69,24 @@ class FileLock:
                 return path, lock
         raise BlockingIOError(errno.EAGAIN, "each new lock was taken away", str(directory))
 
+    @classmethod
+    def retake(cls, path: Path) -> "FileLock | None":
+        """Lock a file of ours again whose lock somebody has removed; None where another has it by now."""
+        try:
+            return cls.take(path, is_new=True)
+        except OSError:
+            return None
+
+    def is_in_place(self) -> bool:
+        """Whether the lock still lies where others look for it. It is touched, so that nobody takes it for forgotten."""
+        try:
+            if not _is_same_file(self._descriptor, self._path):
+                return False
+            os.utime(self._descriptor)
+        except OSError:
+            pass  # one may not look there now, nor may others
+        return True
+
     @staticmethod
     def is_held(path: Path) -> bool:
         """Whether a process lives that owns the outbox file at `path`."""

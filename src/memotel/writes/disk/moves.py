@@ -6,6 +6,7 @@ from typing import Final
 
 from memotel.outcomes import WriteOutcome
 from memotel.writes.disk.reading import DeadRow
+from memotel.writes.disk.rows import pack
 
 Owner = tuple[str, str]
 """(account key, provider)."""
@@ -20,6 +21,21 @@ CREATE TEMP TRIGGER count_out AFTER UPDATE OF came_in ON main.writes BEGIN
   DELETE FROM writes WHERE number = NEW.number;
 END
 """  # noqa: S608 # names of our own columns
+_BURY: Final = (
+    "INSERT OR REPLACE INTO dead (account, key, provider, accepted_at, died_at, cause, body)"
+    " SELECT account, key, provider, accepted_at, ?, ?, body FROM writes WHERE number = ?"
+)
+_ADD_DEAD: Final = (
+    "INSERT OR IGNORE INTO dead (account, key, provider, accepted_at, died_at, cause, body)"
+    " VALUES (?, ?, ?, ?, ?, ?, ?)"
+)
+_KEEP_NEWEST: Final = (
+    "DELETE FROM dead WHERE number IN"
+    " (SELECT number FROM dead WHERE account = ? ORDER BY number DESC LIMIT -1 OFFSET ?)"
+)
+_KEEP_YOUNGEST: Final = _KEEP_NEWEST.replace("ORDER BY", "ORDER BY died_at DESC,", 1)
+"""Of letters that come from elsewhere the last one in is not the last that died."""
+
 _END: Final = "UPDATE writes SET came_in = ? WHERE number = ?"
 
 
@@ -58,6 +74,23 @@ def end_row(db: sqlite3.Connection, number: int, owner: Owner, outcome: WriteOut
         by = {WriteOutcome.DROPPED.value: -1, **by} if outcome is not WriteOutcome.DROPPED else {}
     if by:
         count(db, owner, **by)
+
+
+def bury(
+    db: sqlite3.Connection, number: int, account: str, *, cause: str, died_at: float, most: int
+) -> None:
+    """Make a dead letter of a row, which stays; the account's newest `most` letters do too."""
+    db.execute(_BURY, (died_at, cause, number))
+    db.execute(_KEEP_NEWEST, (account, most))
+
+
+def add_dead(db: sqlite3.Connection, letters: Sequence[DeadRow], most: int) -> None:
+    """Add dead letters of one account that come from elsewhere; the youngest `most` of the account stay."""
+    for each in letters:
+        write, letter = each.write, each.letter
+        values = (write.account, write.key, each.provider.value, write.accepted_at)
+        db.execute(_ADD_DEAD, (*values, letter.died_at, letter.cause, pack(write)))
+    db.execute(_KEEP_YOUNGEST, (letters[0].write.account, most))
 
 
 def forget_dead(db: sqlite3.Connection, letters: Sequence[DeadRow]) -> int:

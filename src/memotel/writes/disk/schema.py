@@ -79,6 +79,7 @@ def connect(path: Path, *, is_full_sync: bool = False) -> sqlite3.Connection:
 
     Raises `sqlite3.Error` where it cannot be opened or is damaged, `NewerFileError` where a newer memotel made it.
     """
+    _refuse_emptied(path)
     db = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
@@ -92,6 +93,19 @@ def connect(path: Path, *, is_full_sync: bool = False) -> sqlite3.Connection:
         db.close()
         raise
     return db
+
+
+def _refuse_emptied(path: Path) -> None:
+    """Raise where a file is empty that has a log: SQLite would throw the log away, with all that is left."""
+    log = parts_of(path)[1]
+    if log.exists() and log.stat().st_size and not path.stat().st_size:
+        raise _damage("the file is empty, and its log is not")
+
+
+def _damage(what: str) -> sqlite3.DatabaseError:
+    error = sqlite3.DatabaseError(what)
+    error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
+    return error
 
 
 def _prepare(db: sqlite3.Connection, *, is_full_sync: bool) -> None:
@@ -119,9 +133,7 @@ def check(db: sqlite3.Connection) -> None:
     """Raise `sqlite3.DatabaseError` where the file is damaged; reads all of it."""
     (said,) = db.execute("PRAGMA quick_check(1)").fetchone()
     if said != "ok":
-        error = sqlite3.DatabaseError("the file is damaged")
-        error.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-        raise error
+        raise _damage("the file is damaged")
 
 
 def new_name() -> str:
