@@ -1,6 +1,6 @@
 """`python tools/previews.py`: pictures of the dashboards, from a Prometheus that watches the demo, into docs/dashboards.
 
-Needs prometheus, chromium, and node with `npm ci` done in tools/dashboard-preview. Takes about five minutes, most of
+Needs prometheus, chromium, the fonts Inter (Debian: fonts-inter), and node with `npm ci` done in tools/dashboard-preview. Takes about five minutes, most of
 them the demo's. Fails on a script error, an empty panel, or panels that overlap.
 """
 

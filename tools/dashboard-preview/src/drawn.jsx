@@ -15,7 +15,8 @@ function hours(context, v, left, width, y, theme) {
   context.font = `12px ${theme.typography.fontFamily}`;
   const every = [60, 120, 300, 600, 900].find((seconds) => ((width / v.range) * seconds) > 60) || 3600;
   for (let at = Math.ceil(v.from / every) * every; at < v.to; at += every) {
-    context.fillText(clock(at * 1000), left + ((at - v.from) / v.range) * width - 15, y);
+    const x = left + ((at - v.from) / v.range) * width - 15;
+    if (x + 32 < left + width) context.fillText(clock(at * 1000), x, y);
   }
 }
 

@@ -1,5 +1,5 @@
 // Single numbers and tables, both on Grafana's own components.
-import { getFieldDisplayName, getFieldDisplayValues } from '@grafana/data';
+import { getDisplayValueAlignmentFactors, getFieldDisplayName, getFieldDisplayValues } from '@grafana/data';
 import { BigValueTextMode } from '@grafana/schema';
 import { BigValue } from '@grafana/ui';
 import { TableNG } from '@grafana/ui/unstable';
@@ -14,7 +14,7 @@ export function Stat({ panel, data, theme, width, height }) {
     <div style={{ display: 'flex' }}>
       {found.map((each) => (
         <BigValue key={each.name} theme={theme} width={width / found.length} height={height} value={each.display} sparkline={each.sparkline}
-          colorMode={colorMode} graphMode={graphMode} textMode={textMode} justifyMode="auto" />
+          alignmentFactors={getDisplayValueAlignmentFactors(found)} colorMode={colorMode} graphMode={graphMode} textMode={textMode} justifyMode="auto" />
       ))}
     </div>
   );

@@ -5,8 +5,8 @@ import { UPlotChart, UPlotConfigBuilder, VizLegend } from '@grafana/ui';
 
 const TITLES = { lastNotNull: 'Last *', max: 'Max' };
 const ROW = 23;
-const LINE = 24;
-const MOST_LEGEND = 0.35; // of the panel's height, as Grafana has it
+const LINE = 28;
+const MOST_LEGEND = 0.45; // of the panel's height; Grafana has 0.35 and scrolls, which a picture cannot
 const BINARY = Array.from({ length: 53 }, (_, power) => 2 ** power); // Grafana's steps of an axis in bytes
 
 const colourOf = (field, place, theme) => {
@@ -88,7 +88,8 @@ export function TimeSeries({ panel, data, exemplars, v, theme, width, height }) 
   });
   const { displayMode, sortBy, sortDesc } = panel.options.legend;
   const isTable = displayMode === LegendDisplayMode.Table;
-  const legend = isTable ? Math.min(ROW * (items.length + 1) + 8, height * MOST_LEGEND) : LINE;
+  const rows = Math.min(items.length + 1, Math.floor((height * MOST_LEGEND - 8) / ROW));
+  const legend = isTable ? ROW * rows + 8 : LINE;
   return (
     <div>
       <UPlotChart config={builder} data={[joined.fields[0].values, ...values]} width={width} height={height - legend} timeRange={v.timeRange} />
