@@ -32,7 +32,10 @@ Written by `make game-day` from [the record](game-day.json) of the run of {taken
 |---|---|---|---|
 """
 TAIL = """\
-## What no fault can show
+## What no fault shows here
+
+CircuitOpen fires where recalls hang. Where they fail at once (refuse, errors) circuits stay closed at this pace: one opens after
+three timeouts in a row, or when half of at least ten recalls in ten seconds fail, and each account makes fewer. That costs no time.
 
 UnaccountedWrites cannot fire here: it says that accepted writes are neither finished nor waiting, which is a defect of memotel's own
 books, not a state of a service. Through all ten faults `abs(memotel_writes_unaccounted)` was at most {unaccounted:g} in any scrape.
