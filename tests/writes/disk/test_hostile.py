@@ -7,6 +7,7 @@ import logging
 import os
 import sqlite3
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -527,3 +528,31 @@ def test_emptied_file_is_set_aside_with_its_log(
     after.close()
     (aside,) = tmp_path.glob("*.corrupt-*[0-9]")
     assert parts_of(aside)[1].read_bytes() == log
+
+
+def test_rows_that_are_left_behind_are_moved_once_however_many_look(
+    start: Start, loop: VirtualLoop, tmp_path: Path
+) -> None:
+    before = start(down)
+    texts = [f"turn {number}" for number in range(50)]
+    say(before, *texts)
+    after = start(down, directory=before.directory)
+    after.look()
+    before.close()
+    lookers = [threading.Thread(target=after.look) for _ in range(4)]
+    for looker in lookers:
+        looker.start()
+    for looker in lookers:
+        looker.join()
+    assert sorted(texts_in(tmp_path)) == sorted(texts)
+    assert after.path.stats().totals.adopted == 50
+    after.close()
+
+
+def test_rows_that_are_purged_while_they_are_moved_stay_gone(tmp_path: Path) -> None:
+    file = OutboxFile.create(tmp_path)
+    numbers = put(file, "one", "two", "three")
+    assert outside.purge(tmp_path, Selection(keys=frozenset({"key of two"}))) == Purged(waiting=1)
+    assert file.hand_over("acc", PROVIDER, numbers) == [numbers[0], numbers[2]]
+    file.release()
+    assert list(tmp_path.iterdir()) == []

@@ -200,24 +200,20 @@ class OutboxDirectory:
     ) -> None:
         """Move rows of an account that nobody here delivers to a file that anyone may adopt: those, or all.
 
-        One that is purged meanwhile is gone there too.
+        Under our lock, so that the file is not released amid it. A row that is purged meanwhile is gone there too.
         """
+        account, provider = member.account, member.provider
         try:
-            rows, _ = file.rows(member.account)
+            rows, _ = file.rows(account)
             rows = [row for row in rows if numbers is None or row.number in numbers]
             if not rows:
                 return
             orphan = OutboxFile.create(self.place.directory, is_full_sync=self.place.is_full_sync)
             try:
                 copies = {row.write.key: row.number for row in orphan.adopt(rows)}
-                purged = [
-                    row
-                    for row in rows
-                    if not file.hand_over(member.account, member.provider, [row.number])
-                ]
-                orphan.drop(
-                    member.account, member.provider, [copies[row.write.key] for row in purged]
-                )
+                moved = set(file.hand_over(account, provider, [row.number for row in rows]))
+                purged = [copies[row.write.key] for row in rows if row.number not in moved]
+                orphan.drop(account, provider, purged)
             finally:
                 orphan.release()
         except (OSError, sqlite3.Error):
@@ -247,12 +243,16 @@ class OutboxDirectory:
 
     def _give_up_strays(self, members: Mapping[str, Member]) -> None:
         """Have what a replaced member or an interrupted turn has left in our own file adopted, as from anyone."""
-        with self._lock:
-            file, replaced = self._file, {member.account for member in self._replaced}
         for account, member in members.items():
-            if file is not None and account not in replaced:
-                numbers = set(member.strays(file))
-                if numbers:
+            file = self._file
+            numbers = set() if file is None else set(member.strays(file))
+            if file is None or not numbers:
+                continue
+            with self._lock:
+                is_alone = self._members.get(account) is member and not any(
+                    each.account == account for each in self._replaced
+                )
+                if is_alone and self._file is file:
                     self._split(file, member, numbers=numbers)
 
     def _visit_others(self, members: Mapping[str, Member]) -> Mapping[str, int]:

@@ -128,20 +128,20 @@ class OutboxFile:
                     taken.append(own)
             return taken
 
-    def hand_over(self, account: str, provider: Provider, numbers: Sequence[int]) -> int:
-        """Forget rows that another file has taken in; return how many there were."""
+    def hand_over(self, account: str, provider: Provider, numbers: Sequence[int]) -> list[int]:
+        """Forget rows that another file has taken in; return those that were there."""
         return self._leave(account, provider, numbers, "handed_over")
 
     def drop(self, account: str, provider: Provider, numbers: Sequence[int]) -> int:
         """Forget rows that nobody can deliver; return how many there were."""
-        return self._leave(account, provider, numbers, WriteOutcome.DROPPED.value)
+        return len(self._leave(account, provider, numbers, WriteOutcome.DROPPED.value))
 
     def _leave(
         self, account: str, provider: Provider, numbers: Sequence[int], went_out: str
-    ) -> int:
+    ) -> list[int]:
         with self._transaction() as db:
-            gone = sum(delete(db, number) for number in numbers)
-            count(db, (account, provider), **{went_out: gone})
+            gone = [number for number in numbers if delete(db, number)]
+            count(db, (account, provider), **{went_out: len(gone)})
             return gone
 
     def end(self, number: int, account: str, provider: Provider, outcome: WriteOutcome) -> None:
