@@ -32,6 +32,11 @@ MEMORYSYNC: list[Made] = [
 REKALL: list[Made] = [ag2.RekallCapability, ag2_v1.RekallMemory, provider_of("rekall")]
 
 
+def named(value: object) -> str:
+    """Name a parameter of a test, the same in every process."""
+    return str(getattr(value, "__qualname__", value))
+
+
 @pytest.mark.parametrize("make", MEMORYSYNC, ids=["ag2", "ag2_v1", "autogen", "agent_framework"])
 @pytest.mark.parametrize("user", ["", " ", None, 7], ids=repr)
 def test_memorysync_needs_the_id_of_a_user(make: Made, user: object) -> None:
@@ -71,7 +76,7 @@ def test_user_of_rekall_that_is_no_text_is_refused_not_taken_for_nobody(
         (REKALL[2], {"context_template": ""}, "context_template must be a text that holds"),
         (REKALL[0], {"write_timeout": 0}, "write_timeout must be a number of seconds above 0"),
     ],
-    ids=str,
+    ids=named,
 )
 def test_wrong_argument_is_answered_with_the_right_one(
     make: Made, given: dict[str, object], message: str

@@ -21,7 +21,9 @@ class Leaky(MemoryOutbox):
         return entry
 
 
-@pytest.mark.parametrize(("outbox", "missing"), [(MemoryOutbox(), 0.0), (Leaky(), 3.0)], ids=repr)
+@pytest.mark.parametrize(
+    ("outbox", "missing"), [(MemoryOutbox(), 0.0), (Leaky(), 3.0)], ids=["whole", "leaky"]
+)
 def test_writes_that_are_missing_are_shown(outbox: MemoryOutbox, missing: float) -> None:
     ledger = Ledger(Counts(), Provider.REKALL, outbox, max_writes=100, max_bytes=10**6)
     for number in range(6):
