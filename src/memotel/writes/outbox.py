@@ -77,10 +77,17 @@ class Entry:
 def size_bytes(write: Write) -> int:
     """Return what a waiting write counts against the outbox's bytes."""
     turn = write.turn
-    metadata = len(repr(turn.metadata)) if turn.metadata else 0
+    metadata = _shown_chars(turn.metadata) if turn.metadata else 0
     text = turn.text
     words = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
     return ENTRY_BYTES + words + metadata
+
+
+def _shown_chars(metadata: object) -> int:
+    try:
+        return len(repr(metadata))
+    except (ValueError, RecursionError):  # a number of thousands of digits, or nesting without end
+        return ENTRY_BYTES
 
 
 class Outbox(Protocol):
