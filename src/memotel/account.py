@@ -20,7 +20,7 @@ from memotel.http.renewable import RenewableClient
 from memotel.middleware.credentials import Credentials
 from memotel.middleware.permits import Permits
 from memotel.middleware.tenant import Tenant
-from memotel.notices import Event, fault_of, notices_of, refusal_of
+from memotel.notices import Event, cause_of, notices_of
 from memotel.outcomes import CircuitState, Operation, QuotaState
 from memotel.policy.allowance import Allowance
 from memotel.policy.breaker import CircuitBreaker
@@ -185,7 +185,7 @@ class Account:
 
     def probe_failed(self, error: Exception) -> None:
         """Say why the circuit cannot close: what would find out whether the service is back fails by itself."""
-        why = refusal_of(error) or f"memotel failed ({fault_of(error)})"
+        why = cause_of(error)
         self.notices.say(Event.RECALL_FAILED, f"{why}; the circuit stays open until that is mended")
 
     def credentials_accepted(self) -> None:

@@ -21,7 +21,7 @@ from memotel.deadline import monotonic
 from memotel.errors import InvalidRequestError, MemotelError
 from memotel.facades import warn_once
 from memotel.middleware.bridge import drive
-from memotel.notices import Event, Notices, fault_of, notices_of, raised_by_redact, refusal_of
+from memotel.notices import Event, Notices, cause_of, notices_of, raised_by_redact, refusal_of
 from memotel.outcomes import Operation, Outcome, Part, RefusalReason, Speaker, WriteOutcome
 from memotel.policy.hygiene import Cut, clean, cut_prompt, redacted
 from memotel.sharing import is_in_event_loop, share_loop
@@ -310,9 +310,9 @@ class MemoryClient:
             self.counts.add(Count.RECALLS, self.provider, self.adapter, Outcome.INTERNAL_ERROR)
         call.settle(Outcome.INTERNAL_ERROR, error=error)
         outcome = cast("Outcome", call.future.result().outcome)
-        why = refusal_of(error) or f"memotel failed ({fault_of(error)})"
         if refusal_of(error) or outcome is Outcome.INTERNAL_ERROR:
-            self.notices.say(Event.RECALL_FAILED, f"{why}; the reply goes on without memories")
+            told = f"{cause_of(error)}; the reply goes on without memories"
+            self.notices.say(Event.RECALL_FAILED, told)
         return outcome
 
     def _shown(self, found: Memories, outcome: Outcome) -> RecallResult:

@@ -20,6 +20,9 @@ Messages hold status, code, request id and what to do; never content, keys or re
 
 from memotel.outcomes import Outcome, Phase
 
+OWN_LOOP = "a blocking call was made from memotel's own loop, which would wait for itself"
+"""What the error says of a call that could only deadlock."""
+
 
 class MemotelError(Exception):
     """Base of every error memotel raises."""

@@ -76,6 +76,11 @@ def refusal_of(error: BaseException) -> str:
     return f"a recall was refused: {error}" if is_refusal else ""
 
 
+def cause_of(error: BaseException) -> str:
+    """Say why a recall failed: why it was refused, or else where memotel's own fault is."""
+    return refusal_of(error) or f"memotel failed ({fault_of(error)})"
+
+
 def raised_by_redact(error: BaseException) -> str:
     """Say that a recall was left out because `redact` raised; the error's text may hold a user's words."""
     return f"redact raised {type(error).__name__}; the reply goes on without memories"

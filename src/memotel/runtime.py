@@ -13,9 +13,9 @@ from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from memotel.counts import Counts
-from memotel.errors import MemotelError
+from memotel.errors import OWN_LOOP, MemotelError
 from memotel.nudges import Nudges
-from memotel.settings import read_environment
+from memotel.settings import loop_named, read_environment
 
 T = TypeVar("T")
 
@@ -88,9 +88,7 @@ class BackgroundLoop:
         """Run `coroutine` on the loop and wait for it at most `timeout_s`; raises TimeoutError after that."""
         if self.is_current():
             coroutine.close()
-            raise MemotelError(
-                "a blocking call was made from memotel's own loop, which would wait for itself"
-            )
+            raise MemotelError(OWN_LOOP)
         return self.submit(coroutine).result(timeout_s)
 
 
@@ -120,7 +118,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
     It is uvloop's where the extra `fast` is installed and `MEMOTEL_LOOP` is not `asyncio`, else a selector loop. The
     application's own loops and policy are left alone.
     """
-    if read_environment().get("MEMOTEL_LOOP", "").strip().lower() != "asyncio":
+    if loop_named(read_environment()) != "asyncio":
         try:
             uvloop = importlib.import_module("uvloop")
         except ImportError:

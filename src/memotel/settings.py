@@ -127,6 +127,11 @@ def read_environment() -> Mapping[str, str]:
     return os.environ
 
 
+def loop_named(environ: Mapping[str, str]) -> str:
+    """Return which background loop MEMOTEL_LOOP asks for, "auto" where it asks for none."""
+    return environ.get("MEMOTEL_LOOP", "").strip().lower() or "auto"
+
+
 def switches(environ: Mapping[str, str] | None = None) -> Switches:
     """Return what MEMOTEL_DISABLED turns off: any of `recall`, `writes`, `all`, separated by commas."""
     text = (environ if environ is not None else read_environment()).get("MEMOTEL_DISABLED", "")
@@ -153,8 +158,8 @@ def resolve(
     `retry=`, `permits=`, `writes=`, `outbox_policy=`, `network=`, `watchdog=`); None means not given. Raises `ConfigurationError`.
     """
     env = environ if environ is not None else read_environment()
-    loop = env.get("MEMOTEL_LOOP", "").strip().lower()
-    check(loop in ("", "auto", "asyncio"), "MEMOTEL_LOOP", loop, "asyncio or auto")
+    loop = loop_named(env)
+    check(loop in ("auto", "asyncio"), "MEMOTEL_LOOP", loop, "asyncio or auto")
     check(provider in list(Provider), "provider", provider, f"one of {', '.join(Provider)}")
     check(adapter in list(Adapter), "adapter", adapter, f"one of {', '.join(Adapter)}")
     service = Provider(provider)

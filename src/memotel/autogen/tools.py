@@ -17,7 +17,7 @@ from memotel.autogen.compat import (
 from memotel.autogen.memory import AgentMemory
 from memotel.errors import ConfigurationError, MemotelError
 from memotel.outcomes import WriteOutcome
-from memotel.policy.hygiene import clean
+from memotel.policy.hygiene import one_line
 from memotel.wording import kind_of
 
 if TYPE_CHECKING or HAS_AUTOGEN:
@@ -146,4 +146,4 @@ def _plain(text: str) -> MemoryContent:
 
 
 def _one_line(content: object) -> str:
-    return " ".join(clean(str(content)).split())
+    return one_line(str(content))

@@ -1,4 +1,4 @@
-"""The two hashes by which services and outboxes recognise a write that comes again. Pure."""
+"""The two hashes by which services and outboxes recognise a write that comes again; the slow one is remembered."""
 
 import hashlib
 import sys
@@ -8,7 +8,6 @@ _FNV_OFFSET: Final = 0xCBF29CE484222325
 _FNV_PRIME: Final = 0x100000001B3
 _64_BITS: Final = 0xFFFFFFFFFFFFFFFF
 _UTF16: Final = "utf-16-le" if sys.byteorder == "little" else "utf-16-be"
-
 
 _REMEMBERED: Final = 1_024
 """How many fingerprints are kept; then all are forgotten, and worked out again where they are asked for."""

@@ -7,7 +7,7 @@ from typing import Annotated, Self
 from memotel.errors import MemotelError
 from memotel.memory.surface import MemorySurface
 from memotel.outcomes import Outcome, WriteOutcome
-from memotel.policy.hygiene import clean
+from memotel.policy.hygiene import one_line
 from memotel.values import Json, WriteAnswer
 from memotel.wording import kind_of
 
@@ -109,7 +109,7 @@ def _check_text(name: str, text: object) -> None:
 
 
 def _listed(records: list[dict[str, Json]]) -> str:
-    lines = [f"- {' '.join(clean(text).split())}" for record in records if (text := _text(record))]
+    lines = [f"- {one_line(text)}" for record in records if (text := _text(record))]
     return "\n".join(lines) or "No memories found."
 
 

@@ -95,12 +95,15 @@ async def _probe(
     try:
         await _observed(next_handler, circuit, ticket, call)
     except Exception as error:  # noqa: BLE001 # the verdict is recorded, and nobody waits for this answer
-        if not isinstance(error, ShedError) and _is_ours(error):
+        if _is_ours(error):
             on_fault(error)
 
 
 def _is_ours(error: Exception) -> bool:
-    return not isinstance(error, MemotelError) or verdict_of(error) is Verdict.NEUTRAL
+    """Whether an error is a fault of a setting or of memotel's: it says nothing of the service, and is no want of room."""
+    if not isinstance(error, MemotelError):
+        return True
+    return verdict_of(error) is Verdict.NEUTRAL and not isinstance(error, ShedError)
 
 
 def verdict_of(error: MemotelError) -> Verdict:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from memotel.calls import Answer, Call, Handler, Settlement, ending_of
 from memotel.deadline import current_deadline
-from memotel.errors import BudgetExceededError, ConfigurationError, MemotelError
+from memotel.errors import OWN_LOOP, BudgetExceededError, ConfigurationError, MemotelError
 from memotel.http.waiting import flight_result
 from memotel.outcomes import Outcome, Phase, QuotaState, WriteOutcome
 from memotel.runtime import BackgroundLoop
@@ -30,9 +30,7 @@ def bridge(next_handler: Handler, loop: BackgroundLoop) -> Handler:
 
     async def handle(call: Call) -> Answer:
         if call.is_blocking and loop.is_current():
-            error = MemotelError(
-                "a blocking call was made from memotel's own loop, which would wait for itself"
-            )
+            error = MemotelError(OWN_LOOP)
             call.settle(Outcome.INTERNAL_ERROR, error=error)
         elif not (call.is_blocking or is_in_event_loop()):
             refused = ConfigurationError(

@@ -29,6 +29,11 @@ def clean(text: str) -> str:
     return _CONTROL.sub("", _BREAK.sub("\n", text))
 
 
+def one_line(text: str) -> str:
+    """Return `text` clean, and as one line: what an item of a list may be made of."""
+    return " ".join(clean(text).split())
+
+
 def redacted(
     text: str, redact: Redact | None, on_error: Callable[[Exception], object] = id
 ) -> str | None:
@@ -85,12 +90,12 @@ def build_context(found: Memories, max_chars: int) -> Cut:
     lines: list[str] = []
     room = max_chars
     for memory in found.items:
-        line = "- " + " ".join(clean(memory.text).split())
+        line = "- " + one_line(memory.text)
         if len(line) <= room:
             lines.append(line)
             room -= len(line) + 1
     if found.items and not lines:
-        first = "- " + " ".join(clean(found.items[0].text).split())
+        first = "- " + one_line(found.items[0].text)
         return Cut(first[:max_chars], True)
     return Cut("\n".join(lines), len(lines) < len(found.items))
 

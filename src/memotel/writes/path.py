@@ -9,7 +9,7 @@ from functools import partial
 
 from memotel.config import OutboxPolicy, Redact, WritePolicy
 from memotel.counts import Counts, Gauge, Labels
-from memotel.errors import MemotelError, OutboxFullError
+from memotel.errors import OWN_LOOP, MemotelError, OutboxFullError
 from memotel.notices import Notices
 from memotel.outcomes import Adapter, DedupeKind, Provider, RefusalReason, WriteOutcome
 from memotel.values import FlushReport, Receipt, ReceiptStatus, Turn, Write, WriteAnswer
@@ -393,7 +393,7 @@ class WritePath:
 
     def _refuse_own_loop(self) -> None:
         if self._loop.is_current():
-            raise MemotelError("a blocking call on memotel's own loop would wait for itself")
+            raise MemotelError(OWN_LOOP)
 
     def _gauges(self) -> Iterable[tuple[Gauge, Labels, float]]:
         capacity, now = self._outbox_policy.max_writes, self._clocks.wall()

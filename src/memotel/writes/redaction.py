@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from memotel.config import Redact
 from memotel.outcomes import Adapter
+from memotel.policy.hygiene import redacted
 from memotel.values import Json, Turn
 from memotel.writes.history import History
 from memotel.writes.notices import WriteNotices
@@ -53,20 +54,10 @@ class Redaction:
         """Redact a line of history; nothing of it is kept, it is only compared."""
         if len(text) > REMEMBERED_CHARS:
             return self._text(text)
-        return self._run(self._remembered, text)
+        return redacted(text, self._remembered, self._notices.redaction_failed)
 
     def _text(self, text: str) -> str | None:
-        return self._run(self._redact, text)
-
-    def _run(self, redact: Redact | None, text: str) -> str | None:
-        if redact is None:
-            return text
-        try:
-            redacted = redact(text)
-        except Exception as error:  # noqa: BLE001 # words that could not be redacted must not leave
-            self._notices.redaction_failed(error)
-            return None
-        return redacted if isinstance(redacted, str) else None
+        return redacted(text, self._redact, self._notices.redaction_failed)
 
 
 def redacted_values(
