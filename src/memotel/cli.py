@@ -4,7 +4,6 @@ import argparse
 import importlib
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
 
 EXIT_USAGE = 2
 
@@ -38,6 +37,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     return status
 
 
+class _Version(argparse.Action):
+    """Shows the release. It is looked up only here: that takes as long as all the rest of the start."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        release = importlib.import_module("importlib.metadata").version("memotel")
+        sys.stdout.write(f"memotel {release}\n")
+        parser.exit()
+
+
 def _parse(arguments: list[str]) -> tuple[str, list[str]]:
     parser = argparse.ArgumentParser(
         prog="memotel",
@@ -45,7 +53,9 @@ def _parse(arguments: list[str]) -> tuple[str, list[str]]:
         epilog="\n".join(f"  {name:<10} {text}" for name, (_, text) in COMMANDS.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"memotel {version('memotel')}")
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, help="show program's version number and exit"
+    )
     parser.add_argument("command", choices=sorted(COMMANDS), help="see below")
     parser.add_argument("rest", nargs=argparse.REMAINDER, help="its options; add --help for them")
     if not arguments:
