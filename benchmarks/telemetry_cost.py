@@ -17,7 +17,6 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
 from opentelemetry import metrics, trace
 from opentelemetry.context import Context
 from opentelemetry.instrumentation.httpx import HTTPXClientInstrumentor
@@ -32,7 +31,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
 from benchmarks.harness import Figure, options, report
-from benchmarks.pace import pace_note, pace_of
+from benchmarks.pace import client_to_nowhere, pace_note, pace_of
 from memotel.calls import Answer, Call, Handler, Identity, Send
 from memotel.counts import Counts
 from memotel.http.messages import HttpRequest, HttpResponse
@@ -152,8 +151,7 @@ def requesting(
     tracers: trace.TracerProvider | None = None, meters: metrics.MeterProvider | None = None
 ) -> Callable[[], None]:
     """Return one httpx request that reaches no network; instrumented where providers are given."""
-    transport = httpx.MockTransport(lambda _: httpx.Response(200, json={}))
-    client = httpx.Client(transport=transport)
+    client = client_to_nowhere()
     if tracers is not None:
         HTTPXClientInstrumentor.instrument_client(
             client, tracer_provider=tracers, meter_provider=meters
