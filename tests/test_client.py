@@ -3,9 +3,10 @@
 import asyncio
 import gc
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
+from clients import MakeClient, making_clients
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -31,7 +32,6 @@ from memotel.telemetry.instruments import install
 from memotel.values import ReceiptStatus
 
 ADA, BEN = Scope("ada", "s1"), Scope("ben", "s1")
-MakeClient = Callable[..., MemoryClient]
 
 
 def told(text: str, scope: Scope = ADA, speaker: Speaker = Speaker.HUMAN) -> Turn:
@@ -46,17 +46,8 @@ def server() -> Iterator[DevServer]:
 
 @pytest.fixture(params=[Provider.MEMORYSYNC, Provider.REKALL])
 def make_client(request: pytest.FixtureRequest, server: DevServer) -> Iterator[MakeClient]:
-    made: list[MemoryClient] = []
-
-    def make(**given: object) -> MemoryClient:
-        given.setdefault("api_key", "rk_1")
-        client = MemoryClient(resolve(request.param, Adapter.DIRECT, url=server.url, **given))  # type: ignore[arg-type] # as users pass them
-        made.append(client)
-        return client
-
-    yield make
-    for client in made:
-        client.close(1.0)
+    with making_clients(request.param, server, close_s=1.0) as make:
+        yield make
 
 
 def test_client_recalls_what_was_written(make_client: MakeClient) -> None:

@@ -1,12 +1,12 @@
 """What goes to the service as a prompt and comes back as text to show, end to end: bounded, clean, and each cut seen."""
 
 import json
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
+from clients import MakeClient, making_clients
 
-from memotel import Adapter, MemoryClient, Outcome, Provider, Scope, Speaker, Turn, resolve
+from memotel import MemoryClient, Outcome, Provider, Scope, Speaker, Turn
 from memotel.counts import Count
 from memotel.devserver import DevServer, Route
 from memotel.outcomes import Part
@@ -14,7 +14,6 @@ from memotel.policy.hygiene import build_context
 from memotel.values import Memories, Memory
 
 ADA = Scope("ada", "s")
-MakeClient = Callable[..., MemoryClient]
 PROMPTS = {Route.MEMORYSYNC_RECALL: "prompt", Route.REKALL_SEARCH: "query"}
 
 
@@ -26,17 +25,8 @@ def server() -> Iterator[DevServer]:
 
 @pytest.fixture(params=list(Provider))
 def make_client(request: pytest.FixtureRequest, server: DevServer) -> Iterator[MakeClient]:
-    made: list[MemoryClient] = []
-
-    def make(**given: Any) -> MemoryClient:
-        settings = {"api_key": "rk_1", "recall_timeout": 30.0, **given}
-        client = MemoryClient(resolve(request.param, Adapter.DIRECT, url=server.url, **settings))
-        made.append(client)
-        return client
-
-    yield make
-    for client in made:
-        client.close(0.0)
+    with making_clients(request.param, server, recall_timeout=30.0) as make:
+        yield make
 
 
 def sent(server: DevServer) -> str:

@@ -5,12 +5,12 @@ import sys
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
+from clients import MakeClient, making_clients
 from polling import eventually
 
-from memotel import Adapter, BreakerPolicy, MemoryClient, Outcome, Provider, Scope, resolve, runtime
+from memotel import BreakerPolicy, MemoryClient, Outcome, Provider, Scope, runtime
 from memotel.counts import Count, Gauge
 from memotel.devserver import DevServer, Fault, Route
 from memotel.outcomes import CircuitState
@@ -20,7 +20,6 @@ ADA = Scope("ada", "s")
 PATIENCE_S = 30.0
 NEVER = 1_000_000_000
 NO_BREAKER = BreakerPolicy(failure_share=1.0, min_calls=NEVER, consecutive_timeouts=NEVER)
-MakeClient = Callable[..., MemoryClient]
 
 
 @pytest.fixture
@@ -31,17 +30,8 @@ def server() -> Iterator[DevServer]:
 
 @pytest.fixture
 def make_client(server: DevServer) -> Iterator[MakeClient]:
-    made: list[MemoryClient] = []
-
-    def make(**given: Any) -> MemoryClient:
-        settings = {"api_key": "rk_1", "recall_timeout": PATIENCE_S, **given}
-        client = MemoryClient(resolve(Provider.REKALL, Adapter.DIRECT, url=server.url, **settings))
-        made.append(client)
-        return client
-
-    yield make
-    for client in made:
-        client.close(0.0)
+    with making_clients(Provider.REKALL, server, recall_timeout=PATIENCE_S) as make:
+        yield make
 
 
 class Busy:

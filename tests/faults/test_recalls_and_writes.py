@@ -1,14 +1,14 @@
 """What recalls and writes of one account owe each other: writes give way, and what happens to them harms no recall."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from clients import MakeClient, making_clients
 from polling import eventually
 
 from memotel import (
-    Adapter,
     BreakerPolicy,
     MemoryClient,
     Outcome,
@@ -18,7 +18,6 @@ from memotel import (
     Speaker,
     Turn,
     WritePolicy,
-    resolve,
     runtime,
 )
 from memotel.counts import Count
@@ -31,8 +30,6 @@ PATIENCE_S = 30.0
 RECALLS = (Route.MEMORYSYNC_RECALL, Route.REKALL_SEARCH)
 WRITES = (Route.MEMORYSYNC_ADD_TURN, Route.REKALL_CREATE)
 
-MakeClient = Callable[..., MemoryClient]
-
 
 @pytest.fixture
 def server() -> Iterator[DevServer]:
@@ -43,19 +40,15 @@ def server() -> Iterator[DevServer]:
 @pytest.fixture(params=list(Provider))
 def make_client(request: pytest.FixtureRequest, server: DevServer) -> Iterator[MakeClient]:
     """Return what makes a client whose tenant, where the service has one, is known already."""
-    made: list[MemoryClient] = []
+    writes = WritePolicy(backoff_initial_s=0.05)
+    with making_clients(request.param, server, recall_timeout=PATIENCE_S, writes=writes) as make:
 
-    def make(**given: Any) -> MemoryClient:
-        settings = {"api_key": "rk_1", "recall_timeout": PATIENCE_S, **given}
-        settings.setdefault("writes", WritePolicy(backoff_initial_s=0.05))
-        client = MemoryClient(resolve(request.param, Adapter.DIRECT, url=server.url, **settings))
-        made.append(client)
-        assert client.warm(PATIENCE_S)
-        return client
+        def warm(**given: Any) -> MemoryClient:
+            client = make(**given)
+            assert client.warm(PATIENCE_S)
+            return client
 
-    yield make
-    for client in made:
-        client.close(0.0)
+        yield warm
 
 
 def say(client: MemoryClient, *numbers: int) -> None:

@@ -2,11 +2,11 @@
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from talks import REPLY, TALKS, MakeTalk, Talk, deliveries, kept
+from talks import REPLY, TALKS, StartTalk, deliveries, kept, starting
 
 from memotel.devserver import DevServer
 from memotel.outcomes import WriteOutcome
@@ -14,7 +14,6 @@ from memotel.testing import SetFault
 
 FACT = "I keep seven hives of bees behind the house"
 SUPPORT = Path(__file__).parents[1] / "support"
-StartTalk = Callable[..., Talk]
 
 
 @pytest.fixture(params=TALKS)
@@ -25,16 +24,8 @@ def corner(request: pytest.FixtureRequest) -> str:
 @pytest.fixture
 def talk(corner: str, memory_server: DevServer) -> Iterator[StartTalk]:
     """Return what starts a talk: user ada, session monday, one key, unless given otherwise."""
-    started: list[Talk] = []
-    make: MakeTalk = TALKS[corner]
-
-    def start(**settings: object) -> Talk:
-        started.append(make(memory_server.url, **settings))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.close()
+    with starting(TALKS[corner], memory_server, close_s=1.0) as start:
+        yield start
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
 from books import assert_books_balance
-from talks import REPLY, TALKS, MakeTalk, Talk, deliveries, kept
+from talks import REPLY, TALKS, MakeTalk, StartTalk, deliveries, kept, starting
 
 from memotel.devserver import DevServer, Fault, Route
 from memotel.outcomes import WriteOutcome
@@ -29,22 +29,12 @@ OUTAGES = {
     "failing": Fault("status", "writes", status=503),
 }
 
-StartTalk = Callable[..., Talk]
-
 
 @pytest.fixture(params=TALKS)
 def talk(request: pytest.FixtureRequest, memory_server: DevServer) -> Iterator[StartTalk]:
     """Return what starts a talk with one of the four memories."""
-    make: MakeTalk = TALKS[request.param]
-    started: list[Talk] = []
-
-    def start(**settings: object) -> Talk:
-        started.append(make(memory_server.url, exit_drain_timeout=0.0, **settings))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.close(0.0)
+    with starting(TALKS[request.param], memory_server, exit_drain_timeout=0.0) as start:
+        yield start
 
 
 def test_close_delivers_and_a_second_close_changes_nothing(

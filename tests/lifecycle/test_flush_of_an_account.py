@@ -1,30 +1,21 @@
 """`flush` and `close` of one memory wait for the writes of its account, whichever memory accepted them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pytest
-from talks import TALKS, MakeTalk, Talk, kept
+from talks import TALKS, StartTalk, kept, starting
 
 from memotel.devserver import DevServer, Fault
 
 FACT = "I keep seven hives of bees behind the house"
-StartTalk = Callable[..., Talk]
 
 
 @pytest.fixture(params=TALKS)
 def talk(request: pytest.FixtureRequest, memory_server: DevServer) -> Iterator[StartTalk]:
     """Return what starts a talk with one of the four memories; the service takes a moment for each write."""
-    make: MakeTalk = TALKS[request.param]
     memory_server.faults.set(Fault("delay", "writes", delay_s=0.3))
-    started: list[Talk] = []
-
-    def start(**settings: object) -> Talk:
-        started.append(make(memory_server.url, exit_drain_timeout=0.0, **settings))
-        return started[-1]
-
-    yield start
-    for one in started:
-        one.close(0.0)
+    with starting(TALKS[request.param], memory_server, exit_drain_timeout=0.0) as start:
+        yield start
 
 
 @pytest.mark.parametrize("end", ["flush", "close"])

@@ -1,5 +1,6 @@
 """A process as far as its outbox on disk goes: a directory, a write path in virtual time, and an end, good or bad."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from moody_service import PROVIDER
@@ -91,3 +92,7 @@ class Process:
         if file is not None:
             file._close()
             file._flock.release()
+
+
+Start = Callable[..., Process]
+"""Makes a process of a test's own directory, from what follows the loop in `Process`."""

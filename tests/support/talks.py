@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from ag2_chats import chat, person
@@ -136,6 +137,28 @@ def autogen_rekall(url: str, **given: Any) -> AutoGenTalk:
 
 
 MakeTalk = Callable[..., Talk]
+StartTalk = Callable[..., Talk]
+
+
+@contextmanager
+def starting(
+    make: MakeTalk, server: DevServer, close_s: float = 0.0, **usual: object
+) -> Iterator[StartTalk]:
+    """Give what starts a talk, from settings that are `usual` unless others are given.
+
+    Each is closed at the end, within `close_s` seconds.
+    """
+    started: list[Talk] = []
+
+    def start(**settings: object) -> Talk:
+        started.append(make(server.url, **{**usual, **settings}))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.close(close_s)
+
+
 TALKS: dict[str, MakeTalk] = {
     make.__name__: make for make in (ag2_memorysync, ag2_rekall, autogen_memorysync, autogen_rekall)
 }

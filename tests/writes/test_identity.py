@@ -496,21 +496,7 @@ def test_what_was_taken_back_and_is_said_again_counts_once(sightings: Sightings)
 def test_words_that_come_round_again_are_not_counted_twice_for_a_hook_that_lags(
     sightings: Sightings,
 ) -> None:
-    said = [
-        "opening",
-        "ok",
-        "hello",
-        "ok",
-        "ok",
-        "ok",
-        "go_on",
-        "ok",
-        "hello",
-        "ok",
-        "ok",
-        "ok",
-        "go_on",
-    ]
+    said = ["opening", *2 * ["ok", "hello", "ok", "ok", "ok", "go_on"]]
     lines = [(H, text) for text in said]
     narrow, whole = Hook(sightings, "narrow"), Hook(sightings, "whole")
     found = []

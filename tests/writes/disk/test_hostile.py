@@ -8,13 +8,13 @@ import os
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import FrameType
 
 import pytest
-from outbox_process import Process
+from outbox_process import Process, Start
 from scripted_service import Reply, turn, unavailable
 from virtual_loop import VirtualLoop
 
@@ -43,22 +43,7 @@ from memotel.writes.disk.schema import (
 PROVIDER = Provider.MEMORYSYNC
 LATER = 2e9
 MOST_CALLS = 100
-Start = Callable[..., Process]
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root may give files away")
-
-
-@pytest.fixture
-def loop() -> Iterator[VirtualLoop]:
-    with closing(VirtualLoop()) as loop:
-        yield loop
-
-
-@pytest.fixture
-def start(tmp_path: Path, loop: VirtualLoop) -> Start:
-    def begin(*given: object, **options: object) -> Process:
-        return Process(tmp_path, loop, *given, **options)  # type: ignore[arg-type] # a script and options
-
-    return begin
 
 
 @pytest.fixture
@@ -338,7 +323,7 @@ def test_directory_that_may_not_be_read_is_an_error_of_the_command(
 
 
 class Adopter:
-    """A member that has a file of its own, and something to do amid each adoption."""
+    """A member that has a file of its own, and something to do amid each adoption. Nothing else is asked of it then."""
 
     account = "acc"
     provider = PROVIDER

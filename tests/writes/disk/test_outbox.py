@@ -4,12 +4,11 @@ import asyncio
 import logging
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from outbox_process import Process
+from outbox_process import Process, Start
 from scripted_service import OVER_QUOTA, STORED, Reply, turn, unavailable
 from virtual_loop import VirtualLoop
 
@@ -24,21 +23,6 @@ from memotel.writes.disk.inspection import Purged, Selection
 from memotel.writes.disk.schema import VERSION, outbox_files
 
 PROVIDER = Provider.MEMORYSYNC
-Start = Callable[..., Process]
-
-
-@pytest.fixture
-def loop() -> Iterator[VirtualLoop]:
-    with closing(VirtualLoop()) as loop:
-        yield loop
-
-
-@pytest.fixture
-def start(tmp_path: Path, loop: VirtualLoop) -> Start:
-    def begin(*given: object, **options: object) -> Process:
-        return Process(tmp_path, loop, *given, **options)  # type: ignore[arg-type] # a script and options
-
-    return begin
 
 
 def down(write: Write, attempt: int) -> Reply:
