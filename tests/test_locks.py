@@ -1,8 +1,8 @@
-"""A lock is taken when it looks free, by one thread at a time, and nobody looks for ever."""
+"""A lock is taken when it looks free, by one thread at a time, and nobody looks for ever; callers go first."""
 
 import threading
 
-from memotel.locks import calm
+from memotel.locks import REST_S, Callers, calm
 
 PATIENCE_S = 20.0
 
@@ -53,3 +53,47 @@ def test_one_thread_at_a_time_has_it() -> None:
         thread.join(PATIENCE_S)
     assert set(most) == {1}
     assert len(most) == 8 * 500
+
+
+def test_the_background_rests_only_while_a_caller_is_amid_its_step() -> None:
+    rests: list[float] = []
+    callers = Callers(rests.append)
+    callers.go_first()
+    assert rests == []
+    with callers:
+        callers.go_first()
+        with callers:
+            pass
+        callers.go_first()
+    callers.go_first()
+    assert rests == [REST_S, REST_S]
+
+
+def test_a_caller_that_fails_is_amid_nothing_any_more() -> None:
+    rests: list[float] = []
+    callers = Callers(rests.append)
+    try:
+        with callers:
+            raise OSError("the disk is gone")
+    except OSError:
+        callers.go_first()
+    assert rests == []
+
+
+def test_callers_of_many_threads_are_all_counted_out() -> None:
+    rests: list[float] = []
+    callers, start = Callers(rests.append), threading.Barrier(8)
+
+    def work() -> None:
+        start.wait(PATIENCE_S)
+        for _ in range(2_000):
+            with callers:
+                pass
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    callers.go_first()
+    assert rests == []

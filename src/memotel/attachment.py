@@ -105,6 +105,7 @@ def _write_path(account: Account, identity: Identity) -> WritePath:
         gates=Gates(
             recalls_in_flight=lambda: now.recalls_in_flight.count,
             may_send=account.write_wait_s,
+            callers=now.callers,
         ),
         trace=current_traceparent,
         on_unsent_end=partial(record_unsent_end, account.provider),

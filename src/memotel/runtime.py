@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from memotel.counts import Counts
 from memotel.errors import OWN_LOOP, MemotelError
+from memotel.locks import Callers
 from memotel.nudges import Nudges
 from memotel.settings import loop_named, read_environment
 
@@ -160,6 +161,7 @@ class Runtime:
         self.loop = BackgroundLoop()
         self.counts = Counts()
         self.recalls_in_flight = InFlight()
+        self.callers = Callers()
         self.accounts: dict[str, Any] = {}
         self.sweep_at = SWEEP_AT
         self.notices: dict[str, Any] = {}

@@ -3,6 +3,7 @@
 import asyncio
 import contextvars
 import itertools
+from contextlib import nullcontext
 
 import pytest
 from scripted_service import (
@@ -30,9 +31,11 @@ from memotel.errors import (
     RateLimitedError,
     TransportError,
 )
+from memotel.locks import REST_S, Callers
 from memotel.outcomes import Adapter, Speaker, WriteOutcome
 from memotel.values import FlushReport, Write, WriteAnswer
 from memotel.writes.drain import Gates
+from memotel.writes.outbox import Entry, MemoryOutbox
 
 
 def test_writes_of_one_scope_are_sent_in_order_one_at_a_time() -> None:
@@ -337,6 +340,44 @@ def test_a_send_gives_way_to_recalls_for_at_most_the_yield() -> None:
     first, second = run_virtually(main)
     assert 0.02 <= first <= 0.026
     assert 0.08 <= second <= 0.095
+
+
+@pytest.mark.parametrize("is_amid", [True, False])
+def test_a_send_gives_way_to_an_accept_that_is_under_way(is_amid: bool) -> None:
+    async def main(loop: VirtualLoop) -> int:
+        callers = Callers(lambda _: seen.append(at.service.stored[:]))
+        at = desk(loop, gates=Gates(callers=callers))
+        at.say("one")
+        with callers if is_amid else nullcontext():
+            await at.path.aflush(1)
+        return len(at.service.sent)
+
+    seen: list[list[str]] = []
+    assert run_virtually(main) == 1
+    if is_amid:
+        assert seen[0] == []  # before it is sent
+        assert seen[-1] == ["one"]  # and once it is
+    else:
+        assert seen == []
+
+
+def test_an_accept_is_under_way_until_the_outbox_has_it() -> None:
+    class Disk(MemoryOutbox):
+        def put(self, write: Write, expires_at: float, size: int) -> Entry | None:
+            callers.go_first()
+            return super().put(write, expires_at, size)
+
+    async def main(loop: VirtualLoop) -> None:
+        at = desk(loop, gates=Gates(callers=callers), outbox_on_disk=Disk())
+        at.say("one")
+        rests.append("accepted")
+        callers.go_first()
+        await at.path.aflush(1)
+
+    rests: list[object] = []
+    callers = Callers(rests.append)
+    run_virtually(main)
+    assert rests == [REST_S, "accepted"]
 
 
 def test_no_send_starts_while_the_circuit_is_open() -> None:

@@ -4,12 +4,13 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextvars import Context
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from memotel.calls import RETRY, Call
 from memotel.config import WritePolicy
 from memotel.deadline import monotonic
+from memotel.locks import Callers
 from memotel.outcomes import Operation, Provider
 from memotel.values import WriteAnswer
 from memotel.writes.ledger import Ledger
@@ -54,10 +55,12 @@ class Gates:
         recalls_in_flight: recalls of this process that callers wait for now.
         may_send: asked with the number of writes being sent: seconds until circuit and rate limit let one more
             through, 0 for now.
+        callers: threads amid an accept, for which a person waits.
     """
 
     recalls_in_flight: Callable[[], int] = lambda: 0
     may_send: Callable[[int], float] = lambda _: 0.0
+    callers: Callers = field(default_factory=Callers)
 
 
 class Drain:
@@ -232,9 +235,12 @@ class Drain:
             adapter=entry.write.adapter,
             budget_s=self._policy.attempt_budget_s,
         )
+        self._gates.callers.go_first()
         verdict = await self._attempt(call, entry)
+        self._gates.callers.go_first()
         releases = self._schedule.releases
         self._schedule.settle(entry, verdict, self._clock())
+        self._gates.callers.go_first()
         if self._schedule.releases != releases:
             self._flushes.extend(self._ledger.last_seq)
         call.settle(entry.outcome or RETRY, entry.answer, entry.error)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from memotel.counts import Counts
-from memotel.locks import calm
+from memotel.locks import Callers, calm
 from memotel.outcomes import (
     Adapter,
     DedupeKind,
@@ -47,6 +47,7 @@ class Ledger:
         max_writes: how many may wait.
         max_bytes: how many bytes may wait.
         on_park: called with each entry that begins to wait for a quota.
+        callers: who is amid an accept.
     """
 
     def __init__(
@@ -58,8 +59,10 @@ class Ledger:
         max_writes: int,
         max_bytes: int,
         on_park: Callable[[Entry], object] = id,
+        callers: Callers | None = None,
     ) -> None:
         self._lock = threading.Lock()
+        self._callers = callers or Callers()
         self._tally = Tally(counts, provider)
         self._outbox = outbox
         self._max_writes = max_writes
@@ -77,7 +80,7 @@ class Ledger:
     ) -> Entry | NotTaken:
         """Take a write in and call `then` with its entry, in order; or change nothing, and say why."""
         size = size_bytes(write)
-        with calm(self._lock):
+        with self._callers, calm(self._lock):
             if self._is_closed or self._is_full(size):
                 return NotTaken.CLOSED if self._is_closed else NotTaken.FULL
             entry = self._outbox.put(write, expires_at, size)

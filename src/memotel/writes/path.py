@@ -108,6 +108,7 @@ class WritePath:
         )
         dead = DeadLetters(outbox_policy.max_dead_letters, outbox_policy.dead_letter_max_age_s)
         self._outbox = MemoryOutbox(dead, self._clocks.wall) if outbox is None else outbox
+        gates = gates or Gates()
         self._ledger = Ledger(
             counts,
             provider,
@@ -115,6 +116,7 @@ class WritePath:
             max_writes=outbox_policy.max_writes,
             max_bytes=outbox_policy.max_bytes,
             on_park=lambda entry: self._deliveries.tell(entry, WriteOutcome.QUOTA),
+            callers=gates.callers,
         )
         self._max_parked = int(outbox_policy.max_writes * policy.max_parked_share)
         self._schedule = Schedule(
@@ -124,8 +126,10 @@ class WritePath:
             provider,
             policy,
             loop=loop,
-            send=unless_withdrawn(send, self._ledger, self._outbox, self._end),
-            gates=gates or Gates(),
+            send=unless_withdrawn(
+                send, self._ledger, self._outbox, self._end, callers=gates.callers
+            ),
+            gates=gates,
             ledger=self._ledger,
             schedule=self._schedule,
             clock=self._clocks.monotonic,
