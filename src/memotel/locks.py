@@ -14,8 +14,8 @@ from typing import Final
 LOOKS: Final = 20
 """How often a thread looks outside; then it queues up, so that nobody waits for ever."""
 
-REST_S: Final = 1e-6
-"""The shortest rest that there is: it lets go of the interpreter, which whoever holds the lock may need."""
+REST_S: Final = 1e-4
+"""A rest lets go of the interpreter, and lasts until a thread that slept for it is awake: a shorter one takes it back first."""
 
 
 def calm(lock: threading.Lock) -> threading.Lock:

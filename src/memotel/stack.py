@@ -89,6 +89,7 @@ def sender(account: Account, identity: Identity, client: RenewableClient) -> Sen
     """Build what sends one attempt: span, credential, HTTP."""
 
     is_write = client is account.write_http
+    callers = account.runtime.callers
 
     async def http(call: Call, request: HttpRequest) -> HttpResponse:
         with account.paced(is_write=is_write):
@@ -96,5 +97,12 @@ def sender(account: Account, identity: Identity, client: RenewableClient) -> Sen
             account.note_pace(response)
             return response
 
-    send = authorized(http, account.credentials)
+    async def http_of_writes(call: Call, request: HttpRequest) -> HttpResponse:
+        """Send in pieces, between which an accept that is under way goes first."""
+        callers.go_first()
+        response = await http(call, request)
+        callers.go_first()
+        return response
+
+    send = authorized(http_of_writes if is_write else http, account.credentials)
     return attempts(send, identity, propagate=account.settings.network.propagate)

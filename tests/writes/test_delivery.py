@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from memotel import Adapter, MemoryClient, Outcome, Provider, Scope, Speaker, Turn, resolve
+from memotel import Adapter, MemoryClient, Outcome, Provider, Scope, Speaker, Turn, resolve, runtime
 from memotel.config import WritePolicy
 from memotel.devserver import DevServer, Fault, QuotaMode, Route, Service
+from memotel.locks import REST_S, Callers
 
 MakeClient = Callable[..., MemoryClient]
 TURNS, SCOPES = 100, 20
@@ -65,6 +66,27 @@ def assert_stored_once(server: DevServer, client: MemoryClient, turns: int = TUR
     assert len(found) == len(set(found)) == turns
     totals = client.stats().totals
     assert (totals.accepted, totals.delivered, totals.unaccounted) == (turns, turns, 0)
+
+
+def test_a_delivery_lets_accepts_go_first_and_a_recall_does_not(
+    make_client: MakeClient, provider: Provider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rests: list[float] = []
+    callers = Callers(rests.append)
+    monkeypatch.setattr(runtime.current(), "callers", callers)
+    client = make_client(provider)
+    with callers:
+        assert (
+            client.recall(Scope("ada", "session 1"), "what does she like in her tea?").outcome
+            is Outcome.EMPTY
+        )
+        assert rests == []
+        say_all(client, 1)
+        client.flush(20)
+    assert rests == [REST_S] * 3  # before the request, after the answer, and when it has ended
+    say_all(client, 2)  # the first of them again: it is known
+    client.flush(20)
+    assert len(rests) == 3
 
 
 FAULTS = {

@@ -235,9 +235,7 @@ class Drain:
             adapter=entry.write.adapter,
             budget_s=self._policy.attempt_budget_s,
         )
-        self._gates.callers.go_first()
         verdict = await self._attempt(call, entry)
-        self._gates.callers.go_first()
         releases = self._schedule.releases
         self._schedule.settle(entry, verdict, self._clock())
         self._gates.callers.go_first()

@@ -126,9 +126,7 @@ class WritePath:
             provider,
             policy,
             loop=loop,
-            send=unless_withdrawn(
-                send, self._ledger, self._outbox, self._end, callers=gates.callers
-            ),
+            send=unless_withdrawn(send, self._ledger, self._outbox, self._end),
             gates=gates,
             ledger=self._ledger,
             schedule=self._schedule,

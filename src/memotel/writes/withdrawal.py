@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import cast
 
 from memotel.calls import Call
-from memotel.locks import Callers
 from memotel.outcomes import WriteOutcome
 from memotel.values import Write, WriteAnswer
 from memotel.writes.drain import Send
@@ -13,12 +12,7 @@ from memotel.writes.outbox import Entry, Outbox, WithdrawnError
 
 
 def unless_withdrawn(
-    send: Send,
-    ledger: Ledger,
-    outbox: Outbox,
-    end: Callable[[Entry, WriteOutcome, str], object],
-    *,
-    callers: Callers,
+    send: Send, ledger: Ledger, outbox: Outbox, end: Callable[[Entry, WriteOutcome, str], object]
 ) -> Send:
     """Return `send` behind a look at a shared outbox: what is gone there ends `dropped`, and is not sent."""
     if not outbox.survives_exit:
@@ -29,7 +23,6 @@ def unless_withdrawn(
             end(entry, WriteOutcome.DROPPED, "purged")
         if outbox.is_withdrawn(cast("Write", call.request)):
             raise WithdrawnError
-        callers.go_first()
         return await send(call)
 
     return send_what_is_there
