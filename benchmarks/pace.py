@@ -2,7 +2,7 @@
 
 A virtual machine among others may take twice as long from one minute to the next, and no code can help that. So a limit in
 microseconds stands for as many bare httpx requests as it was there: here such requests are timed beside what is measured,
-and the limit grows, or shrinks, by what they take.
+and the limit grows by what they take longer. It never gets stricter than it is.
 """
 
 import statistics
@@ -38,8 +38,8 @@ def bare_request_us() -> float:
 
 
 def pace_of(looks: Sequence[float]) -> float:
-    """Return how many times longer this machine takes than the one of the limits, by such requests amid a measurement."""
-    return statistics.fmean(looks) / REFERENCE_US
+    """Return how many times longer this machine takes than the one of the limits, by such requests amid a measurement; 1 at least."""
+    return max(1.0, statistics.fmean(looks) / REFERENCE_US)
 
 
 def paced(measure: Callable[[], T]) -> tuple[T, float]:
