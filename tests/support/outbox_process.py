@@ -29,10 +29,14 @@ class Process:
         *,
         policy: WritePolicy | None = None,
         most: int = 10_000,
+        most_bytes: int = 2**25,
         account: str = "account",
         directory: OutboxDirectory | None = None,
     ) -> None:
-        writes, outbox_policy = policy or WritePolicy(), OutboxPolicy(max_writes=most)
+        writes, outbox_policy = (
+            policy or WritePolicy(),
+            OutboxPolicy(max_writes=most, max_bytes=most_bytes),
+        )
         self.loop = loop
         self.counts = Counts()
         self.directory = directory or OutboxDirectory(

@@ -115,16 +115,22 @@ class Ledger:
             return fitting, entries
 
     def _fitting(self, rows: Sequence[Row], max_parked: int) -> list[Row]:
-        """Return the rows for which there is room."""
+        """Return the rows for which there is room, none behind one for which there is none: their order is kept.
+
+        One that is too large for the outbox is taken where nothing else waits.
+        """
         pending, size = len(self._outbox), self._outbox.size_bytes
         parked = self._outbox.parked
         result = []
         for row in rows:
-            is_parked = row.parked_at is not None
-            fits = pending < self._max_writes and size + row.size_bytes <= self._max_bytes
-            if fits and not (is_parked and parked >= max_parked):
-                result.append(row)
-                pending, size, parked = pending + 1, size + row.size_bytes, parked + is_parked
+            if row.parked_at is not None and parked >= max_parked:
+                continue
+            has_bytes = pending == 0 or size + row.size_bytes <= self._max_bytes
+            if pending >= self._max_writes or not has_bytes:
+                break
+            result.append(row)
+            pending, size = pending + 1, size + row.size_bytes
+            parked += row.parked_at is not None
         return result
 
     def as_one_step(self, action: Callable[[], T]) -> T:

@@ -205,6 +205,27 @@ def test_adoption_takes_what_there_is_room_for_and_the_rest_later(
     assert second.path.stats().totals.unaccounted == 0
 
 
+def test_a_write_larger_than_the_outbox_is_adopted_alone_and_in_its_order(
+    start: Start, loop: VirtualLoop, tmp_path: Path
+) -> None:
+    large = "word " * 1_000
+    first = start(down)
+    say(first, "one", large, "two", "three")
+    first.crash()
+    second = start(most_bytes=3_000)
+
+    pending = []
+    for _ in range(4):
+        second.look()
+        pending.append(second.pending())
+        rest(loop)
+
+    assert pending == [1, 1, 2, 0]
+    assert stored(second) == ["one", large, "two", "three"]
+    assert texts_in(tmp_path) == []
+    assert second.path.stats().totals.unaccounted == 0
+
+
 def test_writes_of_an_account_without_a_client_here_stay_and_are_counted(
     start: Start, loop: VirtualLoop, tmp_path: Path
 ) -> None:

@@ -125,14 +125,17 @@ def _move(orphan: OutboxFile, member: "Member") -> None:
 
 
 def _move_batch(orphan: OutboxFile, member: "Member", after: int) -> int | None:
-    """Move the next rows; return the number of the last that was looked at, None where there is none any more."""
+    """Move the next rows; return the number of the last that was looked at, None where there is none, or no room, any more."""
     rows, unreadable = orphan.rows(member.account, limit=BATCH, after=after)
     if unreadable:
         member.unreadable(orphan.drop(member.account, member.provider, unreadable))
     if not rows and not unreadable:
         return None
     taken = member.adopt(rows) if rows else []
-    orphan.hand_over(member.account, member.provider, [row.number for row in taken])
+    numbers = {row.number for row in taken}
+    orphan.hand_over(member.account, member.provider, sorted(numbers))
+    if any(row.parked_at is None and row.number not in numbers for row in rows):
+        return None
     return max((*unreadable, *(row.number for row in rows)))
 
 
