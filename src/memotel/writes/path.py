@@ -221,8 +221,7 @@ class WritePath:
     def flush(self, timeout: float) -> FlushReport:
         """Wait at most `timeout` seconds until all that was accepted before is delivered, and report.
 
-        It returns earlier where nothing more can happen in time. It sends what is due, and retries no harder.
-        Raises `MemotelError` on memotel's own loop, which would wait for itself.
+        It returns earlier where nothing more can happen in time, and retries no harder. `MemotelError` on memotel's own loop.
         """
         self._refuse_own_loop()
         before = self._ledger.totals()
@@ -246,7 +245,6 @@ class WritePath:
         """Take nothing more in, deliver what can be delivered in `timeout` seconds, leave the rest to the next process.
 
         What a memory outbox cannot deliver is counted `dropped`; one on disk keeps it, and it is `pending` in the report.
-
         A second call changes nothing. Never raises; on memotel's own loop it does not wait.
         """
         before = self._ledger.totals()
