@@ -38,7 +38,7 @@ def bare_request_us() -> float:
 
 
 def pace_of(looks: Sequence[float]) -> float:
-    """Return how many times longer this machine takes than the one of the limits, by such requests amid a measurement; 1 at least."""
+    """Return how many times longer such requests take here than where the limits were set; at least 1."""
     return max(1.0, statistics.fmean(looks) / REFERENCE_US)
 
 

@@ -2,6 +2,8 @@
 
 import threading
 
+import pytest
+
 from memotel.locks import REST_S, Callers, calm
 
 PATIENCE_S = 20.0
@@ -72,11 +74,9 @@ def test_the_background_rests_only_while_a_caller_is_amid_its_step() -> None:
 def test_a_caller_that_fails_is_amid_nothing_any_more() -> None:
     rests: list[float] = []
     callers = Callers(rests.append)
-    try:
-        with callers:
-            raise OSError("the disk is gone")
-    except OSError:
-        callers.go_first()
+    with pytest.raises(OSError, match="the disk is gone"), callers:
+        raise OSError("the disk is gone")
+    callers.go_first()
     assert rests == []
 
 

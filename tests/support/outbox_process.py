@@ -33,10 +33,8 @@ class Process:
         account: str = "account",
         directory: OutboxDirectory | None = None,
     ) -> None:
-        writes, outbox_policy = (
-            policy or WritePolicy(),
-            OutboxPolicy(max_writes=most, max_bytes=most_bytes),
-        )
+        writes = policy or WritePolicy()
+        outbox_policy = OutboxPolicy(max_writes=most, max_bytes=most_bytes)
         self.loop = loop
         self.counts = Counts()
         self.directory = directory or OutboxDirectory(

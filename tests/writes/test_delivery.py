@@ -76,10 +76,8 @@ def test_a_delivery_lets_accepts_go_first_and_a_recall_does_not(
     monkeypatch.setattr(runtime.current(), "callers", callers)
     client = make_client(provider)
     with callers:
-        assert (
-            client.recall(Scope("ada", "session 1"), "what does she like in her tea?").outcome
-            is Outcome.EMPTY
-        )
+        recalled = client.recall(Scope("ada", "session 1"), "what does she like in her tea?")
+        assert recalled.outcome is Outcome.EMPTY
         assert rests == []
         say_all(client, 1)
         client.flush(20)

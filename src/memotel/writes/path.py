@@ -221,7 +221,7 @@ class WritePath:
     def flush(self, timeout: float) -> FlushReport:
         """Wait at most `timeout` seconds until all that was accepted before is delivered, and report.
 
-        It returns earlier where nothing more can happen in time, and retries no harder. `MemotelError` on memotel's own loop.
+        It returns earlier where nothing more can happen in time, retries no harder, and raises `MemotelError` on memotel's own loop.
         """
         self._refuse_own_loop()
         before = self._ledger.totals()
